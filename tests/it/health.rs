@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Value, json};
 
 use crate::support::{Kept, TestBoard, marked, now, program, ran, until};
+use crate::tools;
 
 const MAY_STOP: &str = "[heal]\nallow_stop = \"on\"\n";
 
@@ -181,6 +182,39 @@ fn a2_unknown_means_no_actuation() {
     if !rustix::process::geteuid().is_root() {
         w.is_left("session pointer");
     }
+}
+
+#[test]
+fn a_worker_that_a_signal_stopped_needs_a_person_and_goes_on_with_its_task() {
+    // Its transcript alerts as well, and it might be killed for that.
+    let mut w = Work::alone(&aged(looping(12, true), 30)).allow_stop();
+    let pid = w.worker.pid();
+    let process = rustix::process::Pid::from_child(&w.worker.0);
+    rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
+    until("the worker is stopped", || {
+        fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") T ")
+    });
+    assert_eq!(w.heal(&[]), "");
+    let events = || w.board.kinds(&w.task);
+    let before = events();
+    let said = w.board.later(660, &[]).ok();
+    assert!(said.contains("has been stopped by a signal for 11m"), "{said}");
+    assert_eq!(events(), format!("{before} watchbill_detected commented"));
+    assert_eq!(w.board.later(780, &[]).ok(), "", "once");
+    let later = (now() + 780).to_string();
+    let all =
+        tools::run(&w.board, &["status", "--json", "--db", w.board.db.to_str().unwrap(), "--now", &later])
+            .json();
+    let need = all["needs"].as_array().unwrap().iter().find(|n| n["tasks"][0]["id"] == w.task.as_str());
+    assert_eq!(need.unwrap()["run"], format!("kill -CONT {pid}"), "{all:#}");
+    assert!(w.worker.is_running() && w.status() == "running");
+    rustix::process::kill_process(process, rustix::process::Signal::CONT).unwrap();
+    until("the worker goes on", || {
+        !fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") T ")
+    });
+    let said = w.board.later(900, &[]).ok();
+    assert!(said.contains("stopped-worker is over"), "{said}");
+    assert!(w.worker.is_running() && w.status() == "running");
 }
 
 #[test]

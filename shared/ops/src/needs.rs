@@ -214,7 +214,17 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
             "ready, and the dispatcher, which lives, does not start",
             "see what it would do".into(),
         ),
+        Unattended::NotPromoted => (
+            "not-promoted",
+            "free to go on, and no dispatcher makes ready",
+            "start a gateway, or see what the one that lives does".into(),
+        ),
         Unattended::Unclaimed => ("unclaimed", "ready, and nobody claims", "start a worker".into()),
+        Unattended::UnknownState => (
+            "unknown-state",
+            "in a state that this version does not know, and nobody looks after",
+            format!("look at {each}; a newer version of watchbill may know that state"),
+        ),
         Unattended::Endless => {
             let next = pick(entries.len(), "", "; `watchbill status` then names the next one");
             ("endless-wait", "", format!("take this wait away{next}"))

@@ -7,7 +7,7 @@ use crate::needs_operator::is_nobodys;
 use crate::runtime::{Dispatcher, Runtime, gateway};
 use crate::{Profiles, World, authorship};
 use base::time::Time;
-use board::{Event, EventKind, Status, Task};
+use board::{Event, EventKind, Link, Status, Task};
 use card::is_card;
 use config::span::seconds;
 
@@ -40,6 +40,62 @@ pub fn waiting(rows: &[Task], known: &Profiles, events: &[(String, Event)], now:
 /// Seconds after which ready work that a living dispatcher does not start needs a person.
 pub const PASSED_OVER: i64 = 7_200;
 
+/// Seconds after which ready work needs a person where nothing was started for that long, whatever runs meanwhile: how many places a
+/// dispatcher has is not known, and one long attempt may take the only one.
+pub const STALLED: i64 = 12 * 3_600;
+
+/// Ready tasks on a board where a dispatcher started nothing for that long: `started` is when the newest attempt began, and `events` reach
+/// back as far as [`STALLED`], the newest of them.
+pub fn stalled(
+    rows: &[Task],
+    started: Option<Time>,
+    events: &[(String, Event)],
+    now: Time,
+) -> BTreeSet<String> {
+    if started.is_some_and(|at| now.since(at) < STALLED) {
+        return BTreeSet::new();
+    }
+    let turns = events.iter().filter(|(_, e)| now.since(e.at) <= STALLED && authorship::is_turn(e));
+    let turned: BTreeSet<&str> = turns.map(|(task, _)| task.as_str()).collect();
+    let is_left = |t: &&Task| {
+        let is_new = now.since(t.created_at) < STALLED || turned.contains(t.id.as_str());
+        t.status == Status::Ready && t.assignee.is_some() && t.claim_lock.is_none() && !is_new
+    };
+    rows.iter().filter(is_left).map(|t| t.id.clone()).collect()
+}
+
+/// Whether somebody began with what was ready. Newer Hermes keeps a place for reviews alone: to start one is no word on what is ready.
+fn is_start(e: &Event) -> bool {
+    let is_review =
+        || e.payload.get("source_status").and_then(|s| s.as_str()) == Some(Status::Review.as_str());
+    e.kind == EventKind::Claimed && !is_review()
+}
+
+/// Tasks that a dispatcher's tick would have made ready in that time: in `todo` or blocked, with nothing open among what they wait for, and
+/// nothing happened to them or to that. `links` are those of these states. Whether a block is lifted by a dispatcher is not asked here.
+pub fn not_promoted(
+    rows: &[Task],
+    links: &[Link],
+    events: &[(String, Event)],
+    now: Time,
+) -> BTreeSet<String> {
+    let recent = events.iter().filter(|(_, e)| now.since(e.at) <= PASSED_OVER);
+    let heard: BTreeSet<&str> = recent.clone().map(|(task, _)| task.as_str()).collect();
+    let turned: BTreeSet<&str> =
+        recent.filter(|(_, e)| authorship::is_turn(e)).map(|(task, _)| task.as_str()).collect();
+    // What is not on the board any more Hermes takes for done.
+    let is_open = |l: &&Link| {
+        l.status.as_ref().is_some_and(|s| !s.frees_children()) || heard.contains(l.parent.as_str())
+    };
+    let waiting: BTreeSet<&str> = links.iter().filter(is_open).map(|l| l.child.as_str()).collect();
+    let is_left = |t: &&Task| {
+        let is_new = now.since(t.created_at) < PASSED_OVER || turned.contains(t.id.as_str());
+        let stands = matches!(t.status, Status::Todo | Status::Blocked) && t.claim_lock.is_none();
+        stands && !is_new && !waiting.contains(t.id.as_str()) && !is_card(t)
+    };
+    rows.iter().filter(is_left).map(|t| t.id.clone()).collect()
+}
+
 /// Ready tasks that a dispatcher has passed over for that long: it started work of the same profile that comes behind them, or nothing of
 /// their profile, while it started what comes behind them or had nothing to run. `events` reach back as far; `started`: the tasks among
 /// them that are not open any more. Work that waits for its turn is not meant.
@@ -54,7 +110,7 @@ pub fn passed_over(
     let of = |wanted: fn(&Event) -> bool| -> BTreeSet<&str> {
         recent.clone().filter(|(_, e)| wanted(e)).map(|(task, _)| task.as_str()).collect()
     };
-    let (claimed, turned) = (of(|e| e.kind == EventKind::Claimed), of(authorship::is_turn));
+    let (claimed, turned) = (of(is_start), of(authorship::is_turn));
     let started: Vec<&Task> =
         rows.iter().chain(started).filter(|t| claimed.contains(t.id.as_str())).collect();
     let runs: Vec<&Task> = rows.iter().filter(|t| t.status == Status::Running).collect();
@@ -82,7 +138,7 @@ pub fn unclaimed(rows: &[Task], started: &[Task], events: &[(String, Event)], no
     let lately = events.iter().filter(|(_, e)| is_within(e.at, now, UNCLAIMED - 1) && authorship::is_turn(e));
     let turned: BTreeSet<&str> = lately.clone().map(|(task, _)| task.as_str()).collect();
     let claimed: BTreeSet<&str> =
-        lately.filter(|(_, e)| e.kind == EventKind::Claimed).map(|(task, _)| task.as_str()).collect();
+        lately.filter(|(_, e)| is_start(e)).map(|(task, _)| task.as_str()).collect();
     let is_at_work = |t: &&Task| t.status == Status::Running || claimed.contains(t.id.as_str());
     let at_work: Vec<&Task> = rows.iter().chain(started).filter(is_at_work).collect();
     let is_left = |t: &&Task| {
@@ -192,10 +248,69 @@ mod tests {
         assert!(!is_left(&more, &[], &started), "its profile is at work");
         let urgent = Task { priority: 9, ..other(Status::Running, "luna", 600) };
         assert!(!is_left(&[urgent], &[], &started), "what is more urgent goes first");
+        let review = event("claimed", 60, serde_json::json!({"source_status": "review"}));
+        let review = [("t_00000002".to_owned(), review)];
+        assert!(
+            !is_left(&[other(Status::Running, "luna", 600)], &[], &review),
+            "reviews have a place of their own"
+        );
         let freed = ("t_00000001".to_owned(), event("unblocked", 7_000, serde_json::json!({})));
         assert!(!is_left(&[], &[], &[freed]), "it was set free since");
         let freed = ("t_00000001".to_owned(), event("unblocked", -9_000, serde_json::json!({})));
         assert!(is_left(&[], &[], &[freed]), "nothing from the future is new");
+    }
+
+    #[test]
+    fn what_a_dispatcher_should_have_made_ready_is_told_from_what_waits() {
+        let row = |status: Status, created: i64| Task {
+            created_at: ago(created),
+            ..detail("t_00000001", status).task
+        };
+        let link = |status: Option<Status>| {
+            vec![Link { child: "t_00000001".into(), parent: "t_00000002".into(), status }]
+        };
+        let happened = |task: &str, kind: &str, seconds: i64| {
+            vec![(task.to_owned(), event(kind, seconds, serde_json::json!({})))]
+        };
+        let left = |t: &Task, links: &[Link], events: &[(String, Event)]| {
+            !not_promoted(std::slice::from_ref(t), links, events, NOW).is_empty()
+        };
+        let todo = row(Status::Todo, 7_200);
+        for status in [Some(Status::Done), Some(Status::Archived), None] {
+            assert!(left(&todo, &link(status), &[]));
+        }
+        assert!(left(&todo, &[], &[]) && left(&row(Status::Blocked, 7_200), &[], &[]));
+        assert!(!left(&row(Status::Todo, 7_199), &[], &[]));
+        assert!(!left(&row(Status::Ready, 9_000), &[], &[]));
+        assert!(!left(&todo, &link(Some(Status::Running)), &[]), "it waits");
+        let done = link(Some(Status::Done));
+        assert!(!left(&todo, &done, &happened("t_00000002", "completed", 7_200)), "a moment ago it waited");
+        assert!(left(&todo, &done, &happened("t_00000002", "completed", 7_201)));
+        assert!(!left(&todo, &done, &happened("t_00000001", "unblocked", 60)));
+        assert!(left(&todo, &done, &happened("t_00000001", "commented", 60)));
+        assert!(!left(&Task { claim_lock: Some("h:7".into()), ..todo.clone() }, &done, &[]));
+        let card = "[BLOCKED] t_0000000a rate_limited".into();
+        assert!(!left(&Task { title: card, ..todo }, &done, &[]), "a card is told with its task");
+    }
+
+    #[test]
+    fn one_long_attempt_hides_ready_work_for_half_a_day_at_most() {
+        let row = |id: &str, status: Status, created: i64| {
+            let t = detail(id, status).task;
+            Task { assignee: Some("luna".into()), created_at: ago(created), ..t }
+        };
+        let rows = |created: i64| {
+            [row("t_00000001", Status::Running, 90_000), row("t_00000002", Status::Ready, created)]
+        };
+        let left = |created: i64, started: i64, events: &[(String, Event)]| {
+            stalled(&rows(created), Some(ago(started)), events, NOW).into_iter().next()
+        };
+        let second = Some("t_00000002".to_owned());
+        assert_eq!(left(43_200, 43_200, &[]), second);
+        assert_eq!(left(43_199, 43_200, &[]), None);
+        assert_eq!(left(43_200, 43_199, &[]), None, "something was started");
+        let freed = event("promoted", 600, serde_json::json!({}));
+        assert_eq!(left(50_000, 50_000, &[("t_00000002".to_owned(), freed)]), None, "it is new");
     }
 
     #[test]

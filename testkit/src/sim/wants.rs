@@ -30,6 +30,8 @@ use crate::chance::Chance;
 
 /// Seconds for which a card may wait for somebody who takes it: `routing.unclaimed`.
 const UNCLAIMED: i64 = 1_800;
+/// The same for an orchestrator that works on it.
+const DECIDING: i64 = 4 * UNCLAIMED;
 /// Seconds after which a dispatcher that does nothing is taken for none, and after which ready work would have been started.
 const TICKED: i64 = 600;
 /// The same for one that cron starts, while something runs.
@@ -57,7 +59,7 @@ pub(super) enum Need {
     Quota,
     /// Nobody answers at its provider's address, for a quarter of an hour and in three attempts.
     Endpoint,
-    /// Its card was taken by nobody for half an hour, or is for a person by name.
+    /// Its card was taken by nobody for half an hour, is for a person by name, or is worked on for two hours.
     Card,
     /// It is ready for nobody who takes work.
     Nobodys,
@@ -612,7 +614,8 @@ fn stands(sim: &Sim, all: &BTreeMap<String, Detail>) -> BTreeMap<String, Stand> 
     let truth = sim.truth.borrow();
     let mut stands: BTreeMap<String, Stand> = BTreeMap::new();
     for (id, d) in all.iter().filter(|(_, d)| !is_over(d) && !card::is_card(&d.task)) {
-        stands.extend(of_task(&truth, all, d).map(|s| (id.clone(), s)));
+        let stand = of_task(&truth, all, d).or_else(|| of_lasting_card(&truth, all, d));
+        stands.extend(stand.map(|s| (id.clone(), s)));
     }
     stands.extend(of_board(&truth, all));
     // Nothing is known of tasks where nobody can look, or while the clock lies.
@@ -683,18 +686,38 @@ fn of_watchers(truth: &Truth) -> Option<Stand> {
     Program::ALL.into_iter().zip(WATCHED).filter_map(of_one).max_by_key(|s| *s != Stand::Either)
 }
 
+/// The open cards of a task.
+fn cards_of<'a>(all: &'a BTreeMap<String, Detail>, d: &Detail) -> Vec<&'a Detail> {
+    let parents = d.parents.iter().filter_map(|p| all.get(&p.id));
+    let parents = parents.filter(|p| card::is_card(&p.task) && !is_over(p));
+    parents.chain(d.cards.iter().filter_map(|c| all.get(c))).collect()
+}
+
+/// What a task needs that waits for a card alone on which somebody works for hours. Of several cards nobody looks at more than one, and
+/// since when it is worked on is known by the clock.
+fn of_lasting_card(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<Stand> {
+    let wants = &truth.wants;
+    let runs: BTreeMap<&String, &Detail> =
+        cards_of(all, d).into_iter().map(|card| (&card.task.id, card)).collect();
+    let of_one = |card: &&Detail| {
+        let run = card.task.current_run.filter(|_| card.task.status == Status::Running)?;
+        let began = wants.began_at(&card.task.id, run).unwrap_or(truth.second);
+        let is_told = wants.told.contains_key(&card.task.id) || wants.older.contains_key(&card.task.id);
+        match () {
+            () if is_told || truth.clock_set >= began || runs.len() > 1 => Some(Stand::Either),
+            () if truth.second - began >= DECIDING => Some(Stand::Needs(Need::Card, began)),
+            () => None,
+        }
+    };
+    runs.values().find_map(of_one)
+}
+
 /// What a task needs.
 fn of_task(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<Stand> {
     let (wants, second) = (&truth.wants, truth.second);
     let (id, t) = (&d.task.id, &d.task);
     let needs = |need, episode| Some(Stand::Needs(need, episode));
-    let cards: Vec<&Detail> = d
-        .parents
-        .iter()
-        .filter_map(|p| all.get(&p.id))
-        .filter(|p| card::is_card(&p.task) && !is_over(p))
-        .collect();
-    let cards: Vec<&Detail> = cards.into_iter().chain(d.cards.iter().filter_map(|c| all.get(c))).collect();
+    let cards = cards_of(all, d);
     let waits =
         d.parents.iter().any(|p| !p.status.frees_children() && !cards.iter().any(|c| c.task.id == p.id));
     if [&wants.put_off, &wants.opted_out, &wants.given].iter().any(|all| all.contains(id)) {

@@ -10,7 +10,7 @@ use base::time::{Time, words};
 use board::pause::Pause;
 use board::several_hosts::{is_off, off_by, shown};
 use board::sqlite::repair;
-use board::{Attended, Board, Location, Neighbour, Status};
+use board::{Attended, Board, Location, Neighbour};
 use config::Config;
 use host::Split;
 use policy::cards::writer::orchestrators;
@@ -106,7 +106,7 @@ impl BoardRead {
     /// It cannot be read.
     pub fn of(board: &mut dyn Board, around: Around, now: Time) -> Result<BoardRead, Error> {
         let (shape, is_own, refused) = (board.shape(), board.is_own(), board.writable().err());
-        let rows = board.glance(&Status::OPEN)?;
+        let rows = board.all_open()?;
         let events = board.events(now.plus(-BACK), MAX_EVENTS)?;
         let Around { runtime, gone, stopped, has_service, hosts, unreadable } = around;
         let free = runtime.dispatcher == Dispatcher::Absent && runtime.is_daemon;

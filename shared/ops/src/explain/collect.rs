@@ -15,7 +15,7 @@ use base::error::Result;
 use base::registry::ROUTE_BLOCKED;
 use base::time::Time;
 use board::kept::Kept;
-use board::{self, Board, BoardId, Detail, Event, EventKind, Rule, Status, Step, Task, discover};
+use board::{self, Board, BoardId, Detail, Event, EventKind, Link, Rule, Status, Step, Task, discover};
 use config::Config;
 use config::span::seconds;
 use coord::opencode::Opencode;
@@ -138,7 +138,7 @@ impl Lens<'_> {
     pub fn facts(&self, id: &BoardId, tasks: &[String], survey: &Survey) -> Result<Vec<Facts>> {
         let site = Here { lens: self, id };
         let mut board = site.open()?;
-        let rows = board.glance(&Status::OPEN)?;
+        let rows = board.all_open()?;
         let still = Standstill::of(&site, &mut *board, &rows)?;
         look(&site, tasks, survey, &rows, &still).map(|(facts, _)| facts)
     }
@@ -231,7 +231,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let mut board = site.open()?;
     let (id, now) = (site.id(), site.set().now);
     let mut survey = Survey::of(site, None);
-    let rows = board.glance(&Status::OPEN)?;
+    let rows = board.all_open()?;
     let events = board.events(since, MAX_EVENTS)?;
     let mut unknown: Vec<String> = survey.failures();
     let is_cut = u32::try_from(events.len()).unwrap_or(u32::MAX) >= MAX_EVENTS;
@@ -240,8 +240,10 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     });
     let mut chosen: BTreeSet<String> = survey.takes.keys().cloned().collect();
     chosen.extend(events.iter().filter(|(_, e)| authorship::is_ours(e)).map(|(task, _)| task.clone()));
-    let stands =
-        |t: &Task| matches!(t.status, Status::Blocked | Status::Scheduled | Status::Triage | Status::Review);
+    let stands = |t: &Task| {
+        use Status::{Blocked, Other, Review, Scheduled, Triage};
+        matches!(t.status, Blocked | Scheduled | Triage | Review | Other(_))
+    };
     let runtime = site.look(&mut *board, |world| Ok((world.runtime)()))?;
     // Said of the board, whatever each watcher says of it.
     let blind = runtime.blind();
@@ -322,16 +324,31 @@ struct Standstill {
 impl Standstill {
     /// `rows`: all that is open.
     fn of(site: &impl Site, board: &mut dyn Board, rows: &[Task]) -> Result<Standstill> {
-        let waits = rows.iter().any(|t| t.status == Status::Todo);
-        let links = if waits { board.links(&[Status::Todo])? } else { Vec::new() };
+        let waits = |t: &Task| matches!(t.status, Status::Todo | Status::Blocked);
+        let links = match rows.iter().any(waits) {
+            true => board.links(&[Status::Todo, Status::Blocked])?,
+            false => Vec::new(),
+        };
         let endless = Arc::new(endless::of(&links, rows, board.is_own()));
-        Ok(Standstill { passed_over: passed_over(site, board, rows)?, endless })
+        Ok(Standstill { passed_over: passed_over(site, board, rows, &links)?, endless })
     }
 }
 
-/// The ready tasks that the dispatcher of a board passes over, or that nobody claims where there is none.
-fn passed_over(site: &impl Site, board: &mut dyn Board, rows: &[Task]) -> Result<BTreeSet<String>> {
-    if !rows.iter().any(|t| t.status == Status::Ready) {
+/// The tasks that the dispatcher of a board passes over, or that nobody claims where there is none.
+fn passed_over(
+    site: &impl Site,
+    board: &mut dyn Board,
+    rows: &[Task],
+    links: &[Link],
+) -> Result<BTreeSet<String>> {
+    let own_board = board.is_own();
+    let stands = |t: &Task| match t.status {
+        Status::Ready => true,
+        // What is free on a board without a dispatcher, heal makes ready.
+        Status::Todo | Status::Blocked => !own_board,
+        _ => false,
+    };
+    if !rows.iter().any(stands) {
         return Ok(BTreeSet::new());
     }
     let now = site.set().now;
@@ -340,8 +357,17 @@ fn passed_over(site: &impl Site, board: &mut dyn Board, rows: &[Task]) -> Result
     let claimed = events.iter().filter(|(_, e)| e.kind == EventKind::Claimed).map(|(task, _)| task);
     let done: BTreeSet<&String> = claimed.filter(|id| !open.contains(id)).collect();
     let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
-    let left = if board.is_own() { dispatcher::unclaimed } else { dispatcher::passed_over };
-    Ok(left(rows, &done, &events, now))
+    if own_board {
+        return Ok(dispatcher::unclaimed(rows, &done, &events, now));
+    }
+    let mut left = dispatcher::passed_over(rows, &done, &events, now);
+    left.extend(dispatcher::not_promoted(rows, links, &events, now));
+    let started = board.recent_runs(1)?.first().map(|(_, run)| run.started_at);
+    if started.is_none_or(|at| now.since(at) >= dispatcher::STALLED) {
+        let events = board.events(now.plus(-dispatcher::STALLED), MAX_TICKS)?;
+        left.extend(dispatcher::stalled(rows, started, &events, now));
+    }
+    Ok(left)
 }
 
 /// Everything about these tasks, with the runtime around the board; unknown ids are left out. `rows`: all that is open.
@@ -407,6 +433,7 @@ fn look(
                 endless: Arc::clone(&still.endless),
                 providers: providers.clone(),
                 patience: seconds(config.routing.unclaimed),
+                claim_ceiling: seconds(config.heal.claim_ceiling),
                 takes: survey.told_of(&d, now),
                 detail: d,
             });

@@ -52,6 +52,9 @@ pub(crate) enum Verdict {
     Failed,
 }
 
+/// So many times as long as a card may wait for an orchestrator, one may work on it before a person hears of it.
+const DECIDING: i64 = 4;
+
 /// Everything that was seen of one task.
 #[derive(Debug, Clone)]
 pub struct Facts {
@@ -99,6 +102,8 @@ pub struct Facts {
     pub(crate) providers: Arc<[(String, Id)]>,
     /// Seconds that a card may wait for somebody who takes it.
     pub(crate) patience: i64,
+    /// Seconds for which a claim counts at most.
+    pub(crate) claim_ceiling: i64,
     /// What every watcher says of it now; empty where nobody was asked.
     pub(crate) takes: Vec<Take>,
 }
@@ -173,6 +178,20 @@ impl Facts {
     /// How long ago that was, in words.
     pub(crate) fn ago(&self, at: Time) -> String {
         ago(self.now.since(at))
+    }
+
+    /// Its open card, where its orchestrator has worked on it for too long, or a person was told of that worker; and since when it does.
+    pub(crate) fn lasting_card(&self) -> Option<(&Detail, Time)> {
+        let card = self.open_card().filter(|card| card.task.status == Status::Running)?;
+        let began = card.current_run().map(|run| run.started_at).or(card.task.started_at)?;
+        let is_long = self.now.since(began) >= self.patience.saturating_mul(DECIDING);
+        (is_long || needs_operator::told(card).is_some()).then_some((card, began))
+    }
+
+    /// What a person was told of a living worker, and still stands: its own, else that of its card.
+    pub(crate) fn told(&self) -> Option<&Event> {
+        let of_card = || needs_operator::told(self.lasting_card()?.0);
+        needs_operator::told(&self.detail).or_else(of_card)
     }
 
     /// Whether it is over.

@@ -10,7 +10,7 @@ use super::still::{self, Unattended};
 use base::count::things;
 use base::registry::{HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use base::time::{Time, words};
-use board::{Event, EventKind, Rule, Run, Status, StepAction, hermes};
+use board::{Detail, Event, EventKind, Rule, Run, Status, StepAction, hermes};
 use policy::authorship::{self, cause_in, is_ours, our_hold};
 use policy::needs_operator::{self, is_nobodys};
 use policy::remedy::{self, Lacking};
@@ -69,7 +69,8 @@ pub(crate) fn of(f: &Facts) -> Stand {
     match stand.kind {
         Kind::Over | Kind::NeedsPerson => stand,
         _ => {
-            let rules = [still::undone, still::passed_over, still::for_people, still::unknown];
+            let rules =
+                [still::undone, still::passed_over, still::not_promoted, still::for_people, still::unknown];
             rules.iter().find_map(|rule| rule(f, &stand)).unwrap_or(stand)
         }
     }
@@ -92,7 +93,8 @@ fn found(f: &Facts) -> Stand {
         Status::Other(word) => Stand::new(
             Kind::LeftAlone,
             format!("in a state this version does not know ({word}), so it is skipped"),
-        ),
+        )
+        .more(Some("Nothing here takes it out of that state; a newer version may know it".into())),
     };
     let stand = left_lying(f, unmended(f, beyond_waiting(f, stand)));
     let before = || diagnosis::newest(f, None).map(|t| format!("Before that: {}", t.says()));
@@ -126,12 +128,36 @@ fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
         let more = std::iter::once(why).chain(stand.more).reduce(|why, more| format!("{why}. {more}"));
         return Stand { kind: Kind::NeedsPerson, says, more, ..stand };
     }
+    if let Some((card, since)) = f.lasting_card() {
+        return undecided(f, card, since, stand);
+    }
     let Some((card, since)) = f.untaken_card() else { return stand };
     let id = &card.task.id;
     let says = format!("{}; nobody has taken card {id} for {}", stand.says, words(f.now.since(since)));
     let unstarted = f.own_board || f.runtime.dispatcher == Dispatcher::Absent;
     let mend = unstarted.then(|| upper(remedy::untaken(f.own_board)));
     let more = mend.into_iter().chain(stand.more).reduce(|mend, more| format!("{mend}. {more}"));
+    Stand { kind: Kind::NeedsPerson, says, more, ..stand }
+}
+
+/// Its card is at an orchestrator for hours: that may hang, and other cards wait behind it.
+fn undecided(f: &Facts, card: &Detail, since: Time, stand: Stand) -> Stand {
+    let who = card.task.assignee.as_deref().unwrap_or("an orchestrator");
+    let says = format!(
+        "{}; {who} has worked on card {} for {} without a decision",
+        stand.says,
+        card.task.id,
+        words(f.now.since(since))
+    );
+    let told = needs_operator::told(card).map(|e| (e.trail(), text(e, "mend")));
+    let because = told.and_then(|(trail, _)| trail?.get("because")?.as_str().map(upper));
+    let mend = told.and_then(|(_, mend)| mend).map(|mend| format!("What a person can do: {mend}"));
+    let look = || {
+        let pid = card.task.worker_pid?;
+        Some(format!("Its worker is process {pid}; once that has ended, the card is worked on anew"))
+    };
+    let more = because.into_iter().chain(mend.or_else(look)).chain(stand.more);
+    let more = more.reduce(|before, more| format!("{before}. {more}"));
     Stand { kind: Kind::NeedsPerson, says, more, ..stand }
 }
 
@@ -168,11 +194,13 @@ fn goes(take: &Take) -> bool {
 /// What nobody moves: no watcher acts on it, no card asks anybody, nobody wants it so, and a dispatcher would have set it free
 /// long ago. After as long as a card may wait it needs a person. What runs is not meant: it may well go its way.
 fn left_lying(f: &Facts, stand: Stand) -> Stand {
-    let stands = matches!(f.detail.task.status, Status::Blocked | Status::Ready);
+    let stands = matches!(f.detail.task.status, Status::Blocked | Status::Ready | Status::Other(_));
     let is_long = f.now.since(f.since()) >= f.patience;
     let lies = stand.kind == Kind::LeftAlone && stands && is_long && f.hands_off().is_none();
     let lies = lies && !is_promoted(f);
-    if !lies { stand } else { Stand { kind: Kind::NeedsPerson, ..stand } }
+    let is_unknown = matches!(f.detail.task.status, Status::Other(_));
+    let unattended = is_unknown.then_some(Unattended::UnknownState).or(stand.unattended);
+    if !lies { stand } else { Stand { kind: Kind::NeedsPerson, unattended, ..stand } }
 }
 
 /// Whether a dispatcher sets it free with its next tick.

@@ -4,7 +4,7 @@ use super::facts::{Facts, Verdict};
 use super::standing::{Kind, Stand, is_promoted};
 use base::quote;
 use base::registry::HEAL;
-use base::time::words;
+use base::time::{Time, words};
 use board::Status;
 use card::task_word;
 use host::Life;
@@ -26,19 +26,25 @@ pub(crate) enum Unattended {
     Triage,
     /// A living dispatcher does not start it.
     NotStarted,
+    /// It waits for nothing any more, and no dispatcher makes it ready.
+    NotPromoted,
     /// No worker takes it, where no dispatcher starts any.
     Unclaimed,
     /// What it waits for never comes.
     Endless,
+    /// It is in a state that this version does not know.
+    UnknownState,
 }
 
 impl Unattended {
-    pub(crate) const ALL: [Unattended; 5] = [
+    pub(crate) const ALL: [Unattended; 7] = [
         Unattended::Review,
         Unattended::Triage,
         Unattended::NotStarted,
+        Unattended::NotPromoted,
         Unattended::Unclaimed,
         Unattended::Endless,
+        Unattended::UnknownState,
     ];
 
     /// What is said of one task.
@@ -47,8 +53,10 @@ impl Unattended {
             Unattended::Review => "nobody reviews it",
             Unattended::Triage => "nobody specifies it",
             Unattended::NotStarted => "the dispatcher, which lives, does not start it",
+            Unattended::NotPromoted => "no dispatcher makes it ready",
             Unattended::Unclaimed => "nobody claims it",
             Unattended::Endless => "that never comes",
+            Unattended::UnknownState => "nobody looks after it",
         }
     }
 }
@@ -102,6 +110,24 @@ pub(super) fn passed_over(f: &Facts, stand: &Stand) -> Option<Stand> {
     Some(Stand { unattended: Some(why), ..instead(stand, says) })
 }
 
+/// A dispatcher's tick would have made it ready long ago, whatever the reason why none did.
+pub(super) fn not_promoted(f: &Facts, stand: &Stand) -> Option<Stand> {
+    let is_free = || f.detail.parents.iter().all(|p| p.status.frees_children());
+    let is_below = || stand.kind == Kind::LeftAlone && f.hands_off().is_none() && is_promoted(f);
+    let stands = match f.detail.task.status {
+        Status::Todo if stand.kind == Kind::Fine && is_free() => "in todo, and what it waits for is done",
+        Status::Blocked if is_below() => "blocked below the failure limit",
+        _ => return None,
+    };
+    let tells = !f.own_board && f.wedged.is_none() && !matches!(f.runtime.dispatcher, Dispatcher::Unknown(_));
+    if !f.is_passed_over || !tells {
+        return None;
+    }
+    let why = Unattended::NotPromoted;
+    let says = format!("{stands}, for more than {}; {}", words(PASSED_OVER), why.of_one());
+    Some(Stand { unattended: Some(why), ..instead(stand, says) })
+}
+
 /// It waits for itself, for what waits for it, or for what is not there: at once, since nothing ends that but a person.
 pub(super) fn endless(f: &Facts) -> Option<Stand> {
     let why = f.endless().filter(|_| f.detail.task.status == Status::Todo)?;
@@ -127,16 +153,24 @@ pub(super) fn for_people(f: &Facts, stand: &Stand) -> Option<Stand> {
     };
     let is_left = f.is_for_people || f.runtime.dispatcher == Dispatcher::Absent;
     let (since, most) = (f.now.since(f.since()), if is_left { f.patience } else { PASSED_OVER });
-    if stand.kind != Kind::Fine
-        || since < most
-        || f.detail.task.claim_lock.is_some()
-        || f.hands_off().is_some()
-    {
+    let claim = f.detail.task.claim_lock.as_deref().map(|lock| (quote::inline(lock, 80), claim_ends(f)));
+    let is_claimed = claim.as_ref().is_some_and(|(_, ends)| *ends > f.now);
+    if stand.kind != Kind::Fine || since < most || is_claimed || f.hands_off().is_some() {
         return None;
     }
     let says = format!("{state} for {}, and {}", words(since), why.of_one());
-    let stand = Stand::new(Kind::NeedsPerson, says).more(stand.more.clone());
+    let left = claim.map(|(lock, ends)| {
+        let over = words(f.now.since(ends));
+        format!("A claim by {lock} was left on it and ran out {over} ago: newer Hermes starts only what nobody claims")
+    });
+    let stand = Stand::new(Kind::NeedsPerson, says).more(left.or_else(|| stand.more.clone()));
     Some(Stand { unattended: Some(why), ..stand })
+}
+
+/// When a claim on a task that does not run is over: whatever the row says, none lasts longer than `heal.claim_ceiling`.
+fn claim_ends(f: &Facts) -> Time {
+    let latest = f.since().plus(f.claim_ceiling);
+    f.detail.task.claim_expires.map_or(latest, |at| at.min(latest))
 }
 
 /// Whether its worker lives has not been known for long, and nothing was heard of it.
@@ -147,7 +181,8 @@ pub(super) fn unknown(f: &Facts, _: &Stand) -> Option<Stand> {
         return None;
     }
     let began = d.current_run().map(|run| run.started_at).or(t.started_at).unwrap_or(t.created_at);
-    let heard = t.last_heartbeat_at.max(d.claimed_until()).map_or(began, |at| at.max(began));
+    let beat = t.last_heartbeat_at.map_or(began, |at| at.max(began));
+    let heard = d.claimed_until().map_or(beat, |until| until.min(beat.plus(f.claim_ceiling)).max(beat));
     let silent = f.now.since(heard);
     if silent < BLIND {
         return None;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::{Facts, Take, Verdict, text};
 use super::standing::{self, Kind, Stand};
+use super::still::Unattended;
 use base::cause;
 use base::registry::HEAL;
 use board::hermes::{self, is_sticky};
@@ -82,6 +83,11 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     if f.paused.is_some() {
         all.add("let the watchers change this board again", format!("watchbill unpause{flags}"));
     }
+    if let Some(run) =
+        f.told().and_then(needs_operator::goes_on_by).filter(|_| stand.kind == Kind::NeedsPerson)
+    {
+        all.add("let the stopped worker go on", run);
+    }
     if f.hands_off().is_some() && !f.is_over() {
         all.add("let the watchers help it again", heal(&id));
     }
@@ -133,6 +139,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     };
     let reassign = format!("{hand} reassign {id} {}", shell_word(other));
     match f.detail.task.status {
+        Status::Blocked if stand.unattended == Some(Unattended::NotPromoted) => not_promoted(&mut all, f),
         Status::Blocked | Status::Scheduled => {
             if asks(f) {
                 all.add("answer, and let it go on", remedy::answer(hand, &id, f.own_board));
@@ -176,6 +183,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             all.add(&to_whom, reassign);
         }
         Status::Ready if nobody || stand.kind == Kind::NeedsPerson => all.add(&to_whom, reassign),
+        Status::Todo if stand.unattended == Some(Unattended::NotPromoted) => not_promoted(&mut all, f),
         Status::Todo => {
             if let Some(why) = f.endless() {
                 let ids = task_words(&[task_word(why.parent()), id.clone()]);
@@ -203,6 +211,17 @@ fn unread_log(f: &Facts) -> Option<(&'static str, String)> {
         true => ("let your group read its log, of which nothing is known", of_group()),
         false => ("see what is in the place of its log", format!("ls -ld {file}")),
     })
+}
+
+/// What a person does about a dispatcher that leaves what it should make ready.
+fn not_promoted(all: &mut Commands, f: &Facts) {
+    match f.runtime.dispatcher {
+        Dispatcher::Absent => all.add(
+            "do what a dispatcher would, once; a gateway keeps doing that",
+            format!("{} dispatch", f.hand),
+        ),
+        _ => all.add("see what its dispatcher would do, and skip", format!("{} dispatch --dry-run", f.hand)),
+    }
 }
 
 /// Whether a task was stopped in its review. Hermes' own command makes it ready for its worker: 0.22 looks for the review in events

@@ -57,6 +57,7 @@ fn facts(detail: Detail) -> Facts {
         providers: [].into(),
         unanswered: None,
         patience: 1_800,
+        claim_ceiling: 86_400,
         takes: Vec::new(),
     }
 }

@@ -318,6 +318,8 @@ fn what_waits_in_review_or_in_triage_is_one_need_each() {
         wait("t_00000002", Some(Unattended::Triage), "in triage for 1h, and nobody specifies it"),
         wait("t_00000003", Some(Unattended::Review), "in review for 1h, and nobody reviews it"),
         wait("t_00000004", None, "in triage, blocked again and again for one reason"),
+        wait("t_00000005", Some(Unattended::UnknownState), "in a state this version does not know (shelved)"),
+        wait("t_00000006", Some(Unattended::UnknownState), "in a state this version does not know (shelved)"),
     ]));
     let said: Vec<_> = needs.iter().map(|n| (n.key.as_str(), n.says.as_str())).collect();
     let want = [
@@ -327,6 +329,10 @@ fn what_waits_in_review_or_in_triage_is_one_need_each() {
         ),
         ("review:default", "2 tasks are in review, and nobody reviews them"),
         ("triage:default", "t_00000002 Tidy imports: in triage, and nobody specifies it"),
+        (
+            "unknown-state:default",
+            "2 tasks are in a state that this version does not know, and nobody looks after them",
+        ),
     ];
     assert_eq!(said, want);
     let todo = |n: usize| needs[n].todo.as_deref().unwrap();

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::explain::standing::Stand;
+use crate::explain::still::Unattended;
 use host::Life;
 
 /// Undone by hand a minute ago.
@@ -124,7 +125,18 @@ fn what_is_in_review_or_in_triage_waits_for_a_person_where_nobody_goes_on_with_i
         assert!(stand.says.starts_with(&format!("{column} for 30m, and nobody ")), "{stand:?}");
         assert_eq!(run, command);
         f.detail.task.claim_lock = Some("host:7".into());
+        f.detail.task.claim_expires = Some(NOW.plus(1));
         assert_eq!(standing::of(&f).kind, Kind::Fine, "somebody is at it");
+        f.detail.task.claim_expires = Some(ago(60));
+        let (stand, _) = told(&f);
+        let left = "A claim by host:7 was left on it and ran out 1m ago: newer Hermes starts only what nobody claims";
+        assert_eq!((stand.kind, stand.more.as_deref()), (Kind::NeedsPerson, Some(left)));
+        let mut held = at(90_000);
+        held.detail.task.claim_lock = Some("host:7".into());
+        held.detail.task.claim_expires = Some(NOW.plus(864_000));
+        assert_eq!(standing::of(&held).kind, Kind::NeedsPerson, "no claim counts for longer than that");
+        held.claim_ceiling = 604_800;
+        assert_eq!(standing::of(&held).kind, Kind::Fine, "`heal.claim_ceiling` is set");
         let mut f = at(1_799);
         f.is_for_people = true;
         assert_eq!(standing::of(&f).kind, Kind::Fine);
@@ -157,6 +169,16 @@ fn a_worker_that_stays_unknown_is_told_once_it_was_silent_for_six_hours() {
         let want = if is_due { Kind::NeedsPerson } else { Kind::LeftAlone };
         assert_eq!(stand.kind, want, "{heard} {expires}: {stand:?}");
     }
+    // Nobody's claim counts for longer than a day.
+    f.detail.events = by_worker();
+    f.detail.task.claim_expires = Some(NOW.plus(864_000));
+    for (heard, want) in [(29, Kind::LeftAlone), (30, Kind::NeedsPerson)] {
+        f.detail.task.last_heartbeat_at = Some(hours(heard));
+        f.detail.task.started_at = Some(hours(heard));
+        assert_eq!(standing::of(&f).kind, want, "{heard}");
+    }
+    f.detail.task.started_at = Some(hours(30));
+    f.detail.events = Vec::new();
     f.detail.task.last_heartbeat_at = Some(hours(28));
     f.detail.task.claim_expires = None;
     let (stand, run) = told(&f);
@@ -166,4 +188,116 @@ fn a_worker_that_stays_unknown_is_told_once_it_was_silent_for_six_hours() {
     assert_eq!(run, "board show t_00000001", "nothing that could end a healthy worker");
     f.takes = vec![take("heal", Verdict::Leaves, None)];
     assert_ne!(standing::of(&f).kind, Kind::NeedsPerson);
+}
+
+#[test]
+fn what_no_dispatcher_makes_ready_needs_a_person() {
+    let parent =
+        Kin { id: "t_0000000a".into(), title: "before".into(), status: Status::Done, stray_title: false };
+    let mut todo = task(Status::Todo, Vec::new());
+    todo.detail.parents = vec![parent];
+    let mut below = task(Status::Blocked, vec![event("status", 9_000, json!({}))]);
+    below.detail.task.failures = 1;
+    for (mut f, begins) in [
+        (todo, "in todo, and what it waits for is done, for more than 2h; "),
+        (below, "blocked below the failure limit, for more than 2h; "),
+    ] {
+        assert_ne!(standing::of(&f).kind, Kind::NeedsPerson, "a tick makes it ready");
+        f.is_passed_over = true;
+        let (stand, run) = told(&f);
+        assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
+        assert_eq!(stand.says, format!("{begins}no dispatcher makes it ready"));
+        assert_eq!(run, "hermes kanban dispatch --dry-run");
+        f.runtime.dispatcher = Dispatcher::Absent;
+        let (stand, run) = told(&f);
+        assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
+        if f.detail.task.status == Status::Todo {
+            assert_eq!(run, "hermes kanban dispatch");
+        }
+        f.runtime.dispatcher = Dispatcher::Alive(7);
+        f.wedged = Some("process 7".into());
+        assert_ne!(
+            standing::of(&f).unattended,
+            Some(Unattended::NotPromoted),
+            "that is told once, of the board"
+        );
+        f.wedged = None;
+        f.own_board = true;
+        assert_ne!(standing::of(&f).unattended, Some(Unattended::NotPromoted), "heal makes it ready");
+    }
+    let mut f = task(Status::Todo, Vec::new());
+    f.is_passed_over = true;
+    f.detail.parents = vec![Kin {
+        id: "t_0000000a".into(),
+        title: "before".into(),
+        status: Status::Running,
+        stray_title: false,
+    }];
+    assert_eq!(standing::of(&f).kind, Kind::Fine, "it waits");
+}
+
+#[test]
+fn a_card_that_is_worked_on_for_hours_needs_a_person() {
+    let with_card = |began: i64, events: Vec<Event>| {
+        let mut card = detail("t_0000caf1", Status::Running);
+        card.task.current_run = Some(1);
+        card.task.worker_pid = Some(77);
+        card.task.assignee = Some("tuesday".into());
+        card.runs = vec![Run { started_at: ago(began), ended_at: None, ..run(1, "tuesday", None) }];
+        card.events.push(event("claimed", began, json!({})));
+        card.events.extend(events);
+        let mut f = task(Status::Blocked, vec![event("blocked", 20_000, json!({"reason": "may I?"}))]);
+        f.detail.cards = vec![card.task.id.clone()];
+        f.card = Some(card);
+        f
+    };
+    assert_eq!(standing::of(&with_card(7_199, Vec::new())).kind, Kind::Waits);
+    let stand = standing::of(&with_card(7_200, Vec::new()));
+    assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
+    assert!(
+        stand.says.ends_with("; tuesday has worked on card t_0000caf1 for 2h without a decision"),
+        "{stand:?}"
+    );
+    let more = stand.more.unwrap_or_default();
+    assert!(more.starts_with("Its worker is process 77; once that has ended"), "{more}");
+    // At once where a person was told of that worker: with the command that fits.
+    let mut stopped = ours(
+        "watchbill_detected",
+        60,
+        "heal",
+        "stopped-worker",
+        json!({"key": "stopped-worker", "mend": "let it go on"}),
+    );
+    stopped.payload["watchbill"]["pids"] = json!([77, 70]);
+    let f = with_card(900, vec![stopped]);
+    let (stand, run) = told(&f);
+    assert_eq!((stand.kind, run.as_str()), (Kind::NeedsPerson, "kill -CONT 77 70"), "{stand:?}");
+    let more = stand.more.unwrap_or_default();
+    assert!(more.starts_with("For a reason. What a person can do: let it go on"), "{more}");
+}
+
+#[test]
+fn a_stopped_worker_is_told_with_the_command_that_lets_it_go_on() {
+    let mut stopped = ours(
+        "watchbill_detected",
+        60,
+        "heal",
+        "stopped-worker",
+        json!({"key": "stopped-worker", "mend": "let it go on"}),
+    );
+    stopped.payload["watchbill"]["pids"] = json!([77]);
+    let f = task(Status::Running, vec![event("claimed", 9_000, json!({})), stopped]);
+    let (stand, run) = told(&f);
+    assert_eq!((stand.kind, run.as_str()), (Kind::NeedsPerson, "kill -CONT 77"), "{stand:?}");
+}
+
+#[test]
+fn a_state_that_this_version_does_not_know_is_told_after_a_while() {
+    let at = |seconds: i64| task(Status::Other("paused".into()), vec![event("status", seconds, json!({}))]);
+    assert_eq!(standing::of(&at(1_799)).kind, Kind::LeftAlone);
+    let (stand, run) = told(&at(1_800));
+    let says = "in a state this version does not know (paused), so it is skipped";
+    assert_eq!((stand.kind, stand.says.as_str()), (Kind::NeedsPerson, says));
+    assert_eq!(stand.unattended, Some(Unattended::UnknownState), "a person is told once of all of them");
+    assert_eq!(run, "board show t_00000001");
 }
