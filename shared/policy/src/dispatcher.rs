@@ -24,10 +24,10 @@ pub const BUSY: i64 = 3_600;
 /// events of the board. Cards do not count, nor does what no dispatcher starts: what is for nobody, and what somebody claims.
 pub fn waiting(rows: &[Task], known: &Profiles, events: &[(String, Event)], now: Time) -> usize {
     // Who claimed it made it no readier.
-    let is_start = |e: &Event| matches!(e.kind, EventKind::Claimed | EventKind::Spawned);
-    let lately = |e: &Event| is_within(e.at, now, TICKED) && authorship::is_turn(e) && !is_start(e);
-    let turned: BTreeSet<&str> =
-        events.iter().filter(|(_, e)| lately(e)).map(|(task, _)| task.as_str()).collect();
+    use EventKind::{Claimed, Spawned};
+    let turned = tasks_of(events, |e| {
+        is_within(e.at, now, TICKED) && authorship::is_turn(e) && !matches!(e.kind, Claimed | Spawned)
+    });
     let stands = |t: &&Task| {
         let is_taken = t.assignee.is_none() || t.claim_lock.is_some();
         let is_new = is_within(t.created_at, now, TICKED) || turned.contains(t.id.as_str());
@@ -44,24 +44,29 @@ pub const PASSED_OVER: i64 = 7_200;
 /// dispatcher has is not known, and one long attempt may take the only one.
 pub const STALLED: i64 = 12 * 3_600;
 
-/// Ready tasks on a board where a dispatcher started nothing for that long: `started` is when the newest attempt began, and `events` reach
-/// back as far as [`STALLED`], the newest of them.
-pub fn stalled(
-    rows: &[Task],
-    started: Option<Time>,
-    events: &[(String, Event)],
-    now: Time,
-) -> BTreeSet<String> {
-    if started.is_some_and(|at| now.since(at) < STALLED) {
-        return BTreeSet::new();
-    }
-    let turns = events.iter().filter(|(_, e)| now.since(e.at) <= STALLED && authorship::is_turn(e));
-    let turned: BTreeSet<&str> = turns.map(|(task, _)| task.as_str()).collect();
+/// Whether nothing was started on a board for that long. `started`: when the newest attempt began.
+pub fn is_stalled(started: Option<Time>, now: Time) -> bool {
+    !started.is_some_and(|at| is_within(at, now, STALLED - 1))
+}
+
+/// Ready tasks of a board that [`is_stalled`]. `events` reach back as far as [`STALLED`].
+pub fn stalled(rows: &[Task], events: &[(String, Event)], now: Time) -> BTreeSet<String> {
+    let turned = tasks_of(events, |e| is_within(e.at, now, STALLED) && authorship::is_turn(e));
     let is_left = |t: &&Task| {
-        let is_new = now.since(t.created_at) < STALLED || turned.contains(t.id.as_str());
+        let is_new = is_within(t.created_at, now, STALLED - 1) || turned.contains(t.id.as_str());
         t.status == Status::Ready && t.assignee.is_some() && t.claim_lock.is_none() && !is_new
     };
-    rows.iter().filter(is_left).map(|t| t.id.clone()).collect()
+    ids(rows, is_left)
+}
+
+/// The tasks of such events.
+fn tasks_of(events: &[(String, Event)], is_such: impl Fn(&Event) -> bool) -> BTreeSet<&str> {
+    events.iter().filter(|(_, e)| is_such(e)).map(|(task, _)| task.as_str()).collect()
+}
+
+/// The ids of such tasks.
+fn ids(rows: &[Task], is_such: impl Fn(&&Task) -> bool) -> BTreeSet<String> {
+    rows.iter().filter(is_such).map(|t| t.id.clone()).collect()
 }
 
 /// Whether somebody began with what was ready. Newer Hermes keeps a place for reviews alone: to start one is no word on what is ready.
@@ -79,21 +84,20 @@ pub fn not_promoted(
     events: &[(String, Event)],
     now: Time,
 ) -> BTreeSet<String> {
-    let recent = events.iter().filter(|(_, e)| now.since(e.at) <= PASSED_OVER);
-    let heard: BTreeSet<&str> = recent.clone().map(|(task, _)| task.as_str()).collect();
-    let turned: BTreeSet<&str> =
-        recent.filter(|(_, e)| authorship::is_turn(e)).map(|(task, _)| task.as_str()).collect();
+    let is_recent = |e: &Event| is_within(e.at, now, PASSED_OVER);
+    let heard = tasks_of(events, is_recent);
+    let turned = tasks_of(events, |e| is_recent(e) && authorship::is_turn(e));
     // What is not on the board any more Hermes takes for done.
     let is_open = |l: &&Link| {
         l.status.as_ref().is_some_and(|s| !s.frees_children()) || heard.contains(l.parent.as_str())
     };
     let waiting: BTreeSet<&str> = links.iter().filter(is_open).map(|l| l.child.as_str()).collect();
     let is_left = |t: &&Task| {
-        let is_new = now.since(t.created_at) < PASSED_OVER || turned.contains(t.id.as_str());
+        let is_new = is_within(t.created_at, now, PASSED_OVER - 1) || turned.contains(t.id.as_str());
         let stands = matches!(t.status, Status::Todo | Status::Blocked) && t.claim_lock.is_none();
         stands && !is_new && !waiting.contains(t.id.as_str()) && !is_card(t)
     };
-    rows.iter().filter(is_left).map(|t| t.id.clone()).collect()
+    ids(rows, is_left)
 }
 
 /// Ready tasks that a dispatcher has passed over for that long: it started work of the same profile that comes behind them, or nothing of
@@ -106,10 +110,7 @@ pub fn passed_over(
     now: Time,
 ) -> BTreeSet<String> {
     let is_recent = |e: &Event| is_within(e.at, now, PASSED_OVER);
-    let recent = events.iter().filter(|(_, e)| is_recent(e));
-    let of = |wanted: fn(&Event) -> bool| -> BTreeSet<&str> {
-        recent.clone().filter(|(_, e)| wanted(e)).map(|(task, _)| task.as_str()).collect()
-    };
+    let of = |wanted: fn(&Event) -> bool| tasks_of(events, |e| is_recent(e) && wanted(e));
     let (claimed, turned) = (of(is_start), of(authorship::is_turn));
     let started: Vec<&Task> =
         rows.iter().chain(started).filter(|t| claimed.contains(t.id.as_str())).collect();
@@ -126,7 +127,7 @@ pub fn passed_over(
         let has_room = started.is_empty() && runs.is_empty();
         behind.clone().any(|o| is_same(&o)) || (is_idle && (has_room || behind.count() > 0))
     };
-    rows.iter().filter(is_left).map(|t| t.id.clone()).collect()
+    ids(rows, is_left)
 }
 
 /// Seconds after which ready work on a board without a dispatcher needs a person, where no worker of its profile is at work.
@@ -135,10 +136,9 @@ const UNCLAIMED: i64 = 3_600;
 /// Ready tasks of a board without a dispatcher that nobody has claimed for that long, while nobody claimed or worked on anything else of
 /// their profile. `started` as with [`passed_over`]; what is for no profile any worker may take.
 pub fn unclaimed(rows: &[Task], started: &[Task], events: &[(String, Event)], now: Time) -> BTreeSet<String> {
-    let lately = events.iter().filter(|(_, e)| is_within(e.at, now, UNCLAIMED - 1) && authorship::is_turn(e));
-    let turned: BTreeSet<&str> = lately.clone().map(|(task, _)| task.as_str()).collect();
-    let claimed: BTreeSet<&str> =
-        lately.filter(|(_, e)| is_start(e)).map(|(task, _)| task.as_str()).collect();
+    let is_lately = |e: &Event| is_within(e.at, now, UNCLAIMED - 1) && authorship::is_turn(e);
+    let turned = tasks_of(events, is_lately);
+    let claimed = tasks_of(events, |e| is_lately(e) && is_start(e));
     let is_at_work = |t: &&Task| t.status == Status::Running || claimed.contains(t.id.as_str());
     let at_work: Vec<&Task> = rows.iter().chain(started).filter(is_at_work).collect();
     let is_left = |t: &&Task| {
@@ -146,7 +146,7 @@ pub fn unclaimed(rows: &[Task], started: &[Task], events: &[(String, Event)], no
         let is_same = |o: &&Task| t.assignee.is_none() || o.assignee.is_none() || o.assignee == t.assignee;
         t.status == Status::Ready && t.claim_lock.is_none() && !is_new && !at_work.iter().any(is_same)
     };
-    rows.iter().filter(is_left).map(|t| t.id.clone()).collect()
+    ids(rows, is_left)
 }
 
 /// For how many seconds a dispatcher may do nothing before it is taken for none.
@@ -287,6 +287,7 @@ mod tests {
         assert!(!left(&todo, &done, &happened("t_00000002", "completed", 7_200)), "a moment ago it waited");
         assert!(left(&todo, &done, &happened("t_00000002", "completed", 7_201)));
         assert!(!left(&todo, &done, &happened("t_00000001", "unblocked", 60)));
+        assert!(left(&todo, &done, &happened("t_00000001", "unblocked", -9_000)), "it makes nothing new");
         assert!(left(&todo, &done, &happened("t_00000001", "commented", 60)));
         assert!(!left(&Task { claim_lock: Some("h:7".into()), ..todo.clone() }, &done, &[]));
         let card = "[BLOCKED] t_0000000a rate_limited".into();
@@ -303,14 +304,22 @@ mod tests {
             [row("t_00000001", Status::Running, 90_000), row("t_00000002", Status::Ready, created)]
         };
         let left = |created: i64, started: i64, events: &[(String, Event)]| {
-            stalled(&rows(created), Some(ago(started)), events, NOW).into_iter().next()
+            let left = || stalled(&rows(created), events, NOW).into_iter().next();
+            is_stalled(Some(ago(started)), NOW).then(left).flatten()
         };
         let second = Some("t_00000002".to_owned());
         assert_eq!(left(43_200, 43_200, &[]), second);
         assert_eq!(left(43_199, 43_200, &[]), None);
         assert_eq!(left(43_200, 43_199, &[]), None, "something was started");
+        assert_eq!(left(43_200, -9_000, &[]), second, "nothing is started in the future");
         let freed = event("promoted", 600, serde_json::json!({}));
         assert_eq!(left(50_000, 50_000, &[("t_00000002".to_owned(), freed)]), None, "it is new");
+        let freed = event("promoted", -9_000, serde_json::json!({}));
+        assert_eq!(
+            left(50_000, 50_000, &[("t_00000002".to_owned(), freed)]),
+            second,
+            "that makes nothing new"
+        );
     }
 
     #[test]

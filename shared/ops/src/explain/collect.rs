@@ -363,9 +363,9 @@ fn passed_over(
     let mut left = dispatcher::passed_over(rows, &done, &events, now);
     left.extend(dispatcher::not_promoted(rows, links, &events, now));
     let started = board.recent_runs(1)?.first().map(|(_, run)| run.started_at);
-    if started.is_none_or(|at| now.since(at) >= dispatcher::STALLED) {
+    if dispatcher::is_stalled(started, now) {
         let events = board.events(now.plus(-dispatcher::STALLED), MAX_TICKS)?;
-        left.extend(dispatcher::stalled(rows, started, &events, now));
+        left.extend(dispatcher::stalled(rows, &events, now));
     }
     Ok(left)
 }
@@ -448,10 +448,10 @@ const LONG: i64 = 300;
 /// Ready work that nobody starts, since nobody dispatches. That is told once, and not of every task.
 fn idle(rows: &[Task], runtime: &Runtime, events: &[(String, Event)], now: Time) -> Option<String> {
     let n = dispatcher::waiting(rows, &runtime.profiles, events, now);
-    let ticked = events.iter().filter(|(_, e)| is_tick(e)).map(|(_, e)| e.at);
+    let patience = dispatcher::patience(rows, runtime);
+    let ticked = || events.iter().any(|(_, e)| is_tick(e) && is_within(e.at, now, patience));
     // A gateway that is gone is no dispatcher, whatever it did lately.
-    let recent = !runtime.is_daemon
-        && ticked.clone().any(|at| is_within(at, now, dispatcher::patience(rows, runtime)));
+    let recent = !runtime.is_daemon && ticked();
     let absent = runtime.dispatcher == Dispatcher::Absent && !recent && n > 0;
     let wait = things_or(n, "ready task waits", "ready tasks wait");
     absent.then(|| format!("no dispatcher is seen, and {wait} for one"))
