@@ -13,7 +13,8 @@ use ::board::copy::{self, Plan, Sum, Table};
 use ::board::discover::{self, Which};
 use ::board::hermes::Trail;
 use ::board::pause::Pause;
-use ::board::{Board, BoardId, Location, Mode, Status, Task};
+use ::board::{Board, BoardId, Location, Mode, Task};
+use base::count::{pick, things_or};
 use base::error::{Error, Kind, Result};
 use config::Config;
 use logs::cache::Cache;
@@ -159,14 +160,12 @@ fn running(id: &BoardId, plan: &Plan) -> Error {
     }
     let what = format!(
         "{} still running ({}); nothing was copied",
-        words(count, "task is", "tasks are"),
+        things_or(count, "task is", "tasks are"),
         names.join(", ")
     );
-    let hint = match count {
-        1 => "wait for it, or copy it as a ready one with --leave-running",
-        _ => "wait for them, or copy them as ready ones with --leave-running",
-    };
-    refused(&id.at.to_string(), what).hint(hint)
+    let (it, one) = pick(count, ("it", "a ready one"), ("them", "ready ones"));
+    refused(&id.at.to_string(), what)
+        .hint(format!("wait for {it}, or copy {it} as {one} with --leave-running"))
 }
 
 /// Why a board that was moved is not moved to yet another place.
@@ -179,8 +178,7 @@ fn moved(id: &BoardId, pause: &Pause) -> Error {
 
 /// Refuses a board with a task whose attempt is over and whose worker is not: it would go on at FROM.
 fn nobody_works(id: &BoardId, board: &mut dyn Board, here: &Here, config: &Config) -> Result<()> {
-    use Status::{Blocked, Ready, Review, Scheduled, Todo, Triage};
-    let open = board.glance(&[Triage, Todo, Scheduled, Ready, Blocked, Review])?;
+    let open = board.all_open()?;
     let open: Vec<&Task> = open.iter().collect();
     let host = id.known_as(&here.host)?;
     let Some((task, pid)) = works_on(board, &host, here.now, config, &open, None)?.pop_first() else {
@@ -189,10 +187,6 @@ fn nobody_works(id: &BoardId, board: &mut dyn Board, here: &Here, config: &Confi
     let what = format!("process {pid} of an earlier attempt still works on {task}; nothing was copied");
     Err(refused(&id.at.to_string(), what)
         .hint(format!("wait for its end, or stop it: kill {pid}; --leave-running copies all the same")))
-}
-
-fn words(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// What is said of a copy.
@@ -240,7 +234,7 @@ impl Said<'_> {
             let count = self.plan.running.len();
             lines.push(format!(
                 "{} running at {from}, and {ready} at {to}",
-                words(count, "task is", "tasks are")
+                things_or(count, "task is", "tasks are")
             ));
         }
         let left_out = self.plan.left_out.iter().map(|(what, many)| format!("{many} {what}"));
