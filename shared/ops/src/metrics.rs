@@ -125,20 +125,36 @@ pub fn place(state: &Path, program: &str) -> PathBuf {
 
 /// What the file at `path` says of the last pass of `program`; `None` where there is none of ours.
 pub fn record(path: &Path, program: &str) -> Option<Record> {
-    let all = samples(&untrusted_file::text(path)?)?;
-    let of = |name: &'static str| {
-        let is_it = move |s: &&Sample| s.name == name && s.label("program") == Some(program);
-        all.iter().filter(is_it).map(|s| s.value)
-    };
-    let busy_since = of(BUSY_SINCE).filter(|at| *at > 0.0).map(|at| Time(at as i64)).min();
-    Some(Record { at: Time(of(LAST).next()? as i64), exit: of(EXIT).next()? as u8, busy_since })
+    Kept::read(path, program)?.record()
 }
 
-/// When the passes that left the file at `path` last looked at each board, by the place of the board.
-pub fn boards(path: &Path, program: &str) -> Vec<(String, Time)> {
-    let all = untrusted_file::text(path).and_then(|text| samples(&text)).unwrap_or_default();
-    let mine = all.iter().filter(|s| s.name == LOOKED && s.label("program") == Some(program));
-    mine.filter_map(|s| Some((s.label("path")?.to_owned(), Time(s.value as i64)))).collect()
+/// What the file of a program's passes says.
+#[derive(Debug)]
+pub struct Kept(Vec<Sample>);
+
+impl Kept {
+    /// Of the file at `path`, what is about `program`; `None` where there is no file of ours.
+    pub fn read(path: &Path, program: &str) -> Option<Kept> {
+        let mut all = samples(&untrusted_file::text(path)?)?;
+        all.retain(|s| s.label("program") == Some(program));
+        Some(Kept(all))
+    }
+
+    fn of(&self, name: &'static str) -> impl Iterator<Item = &Sample> {
+        self.0.iter().filter(move |s| s.name == name)
+    }
+
+    /// Its last pass.
+    pub fn record(&self) -> Option<Record> {
+        let first = |name| self.of(name).next().map(|s| s.value);
+        let busy_since = self.of(BUSY_SINCE).filter(|s| s.value > 0.0).map(|s| Time(s.value as i64)).min();
+        Some(Record { at: Time(first(LAST)? as i64), exit: first(EXIT)? as u8, busy_since })
+    }
+
+    /// When its passes last looked at each board, by the place of the board.
+    pub fn boards(&self) -> impl Iterator<Item = (&str, Time)> {
+        self.of(LOOKED).filter_map(|s| Some((s.label("path")?, Time(s.value as i64))))
+    }
 }
 
 /// Writes the file anew, beside its place first, so that nobody ever reads half of it.

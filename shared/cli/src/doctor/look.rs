@@ -18,7 +18,7 @@ use ops::doctor::{
     Around, BoardRead, BoardSeen, ConfigSeen, DiskSeen, Finding, StartersSeen, StateSeen, TargetSeen,
     UnitSettings, Versions, WatcherSeen,
 };
-use ops::metrics;
+use ops::metrics::{self, Kept};
 use ops::pass::damage::{self, When};
 use ops::pass::{self, Tools};
 use ops::timers::{self, By, NOTIFY, Owner, Places, SESSIONS, Starter, WATCHED};
@@ -218,10 +218,11 @@ impl<'a> Eyes<'a> {
             let given = self.given.map(|dir| dir.join(format!("{}.prom", w.program)));
             let usual = self.state.map(|dir| metrics::place(dir, w.program));
             let files: BTreeSet<PathBuf> = named.chain(given).chain(usual).collect();
-            let record = files.iter().filter_map(|f| metrics::record(f, w.program)).max_by_key(|r| r.at);
+            let kept: Vec<Kept> = files.iter().filter_map(|f| Kept::read(f, w.program)).collect();
+            let record = kept.iter().filter_map(Kept::record).max_by_key(|r| r.at);
             let mut boards: BTreeMap<String, Time> = BTreeMap::new();
-            for (board, at) in files.iter().flat_map(|f| metrics::boards(f, w.program)) {
-                let last = boards.entry(whole(&board)).or_insert(at);
+            for (board, at) in kept.iter().flat_map(Kept::boards) {
+                let last = boards.entry(whole(board)).or_insert(at);
                 *last = at.max(*last);
             }
             WatcherSeen { watched: w, starters, record, boards }
