@@ -140,9 +140,9 @@ impl Address {
                 Some((host, port)) if !port.contains(']') => (host, port),
                 _ => (server, ""),
             };
-            let port = match port {
+            let port: u16 = match port {
                 "" => 5432,
-                port => port.parse().map_or(0, |port: u16| port),
+                port => port.parse().unwrap_or(0),
             };
             if port == 0 {
                 let error = wrong("the port is not a number from 1 to 65535");

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Common, Here, env, print, print_json};
 use base::cause::Cause;
+use base::count::times;
 use base::error::Result;
 use base::time::{Time, words};
 use board::{Detail, Mode, Status};
@@ -299,7 +300,7 @@ fn table(rows: &[Row], now: Time) -> String {
                 format!("after {}: {by} probes it", e.cause)
             }
             (Some(e), _) => {
-                let times = if e.strikes == 1 { "once".to_owned() } else { format!("{} times", e.strikes) };
+                let times = times(e.strikes);
                 let again = match r.state {
                     State::CredentialBroken => format!("; {RETRIED}"),
                     _ => String::new(),

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::doctor::look::{Eyes, cron_runs, spawns};
 use super::{Common, env, print, print_json};
+use base::count::pick;
 use base::error::{Error, Kind, Result};
 use base::time::{Time, words};
 use base::worker_env::{HERMES, SHARED};
@@ -158,7 +159,7 @@ impl Plan {
             }
         }
         for (place, programs) in doubles {
-            let is = if programs.len() == 1 { "is" } else { "are" };
+            let is = pick(programs.len(), "is", "are");
             let programs = programs.join(", ");
             warnings.push(format!(
                 "{programs} {is} started by {place} as well; take that away, or each pass is done twice"

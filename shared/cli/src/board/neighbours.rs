@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::{Hand, refused};
+use base::count::things;
 use base::error::{Error, Result};
 use base::time::{Time, words};
 use board::several_hosts::{self, Duty, of_one_host, shown};
@@ -105,7 +106,7 @@ fn table(hosts: &[(&Neighbour, usize)], now: Time) -> String {
         .map(|(h, tasks)| {
             let healed =
                 h.healed_at.map_or_else(|| "no heal yet".to_owned(), |at| format!("heal {}", ago(at)));
-            let tasks = if *tasks == 1 { "1 task".to_owned() } else { format!("{tasks} tasks") };
+            let tasks = things(*tasks, "task");
             [printable(&h.host), state(h, now).to_owned(), format!("seen {}", ago(h.seen_at)), healed, tasks]
         })
         .collect();

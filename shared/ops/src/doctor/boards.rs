@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::Finding;
 use crate::pass::lock::Wedge;
 use crate::pass::open::{split_todo, split_what};
+use base::count::things;
 use base::error::{Error, Kind};
 use base::time::{Time, words};
 use board::pause::Pause;
@@ -207,7 +208,7 @@ fn file(seen: &BoardSeen) -> Finding {
         return Finding::error("board-unwritable", &seen.name, format!("not writable: {}", files.join(", ")))
             .todo(todo);
     }
-    let tasks = if read.open == 1 { "1 open task".to_owned() } else { format!("{} open tasks", read.open) };
+    let tasks = things(read.open, "open task");
     Finding::ok("board-found", &seen.name, format!("{at}{}, {tasks}", read.shape))
 }
 

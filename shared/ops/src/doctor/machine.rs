@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::Finding;
+use base::count::things_or;
 use base::error::Error;
 
 /// Below this a board may stop to be writable soon.
@@ -29,7 +30,7 @@ pub fn config(seen: &ConfigSeen) -> Vec<Finding> {
             Finding::ok("config-valid", "configuration", "none is given; every value is the default")
         }
         Ok((n, from)) => {
-            let values = if *n == 1 { "1 value is".to_owned() } else { format!("{n} values are") };
+            let values = things_or(*n, "value is", "values are");
             Finding::ok("config-valid", "configuration", format!("{values} set, by {}", from.join(", ")))
         }
     };

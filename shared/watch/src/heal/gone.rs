@@ -7,6 +7,7 @@ use super::resume::Warnings;
 use super::running::Death;
 use super::seen::{HostsSeen, Seen, TaskSeen};
 use super::{Rules, Verdict};
+use base::count::pick;
 use base::time::{Time, words};
 use board::several_hosts::{log_is_on, shown};
 use board::{Attended, HOST_LEASE, Neighbour, Rule, Status, Task, claim_host};
@@ -208,7 +209,7 @@ impl<'a> Hosts<'a> {
     }
 
     fn told_gone(&self, host: &str, longest: i64, tasks: usize) -> String {
-        let (its, is) = if tasks == 1 { ("its task", "is") } else { ("its tasks", "are") };
+        let (its, is) = pick(tasks, ("its task", "is"), ("its tasks", "are"));
         let done = match self.keys.gone {
             HostGone::Requeue => format!("{its} {is} requeued"),
             HostGone::Report => format!("{its} {is} left running (`host.gone`)"),

@@ -216,18 +216,16 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
             Some(s) if matches!(log, LogEnd::Absent | LogEnd::NoEvidence) => s.end.clone(),
             _ => log,
         };
-        let gone_since = waits(&detail, worker.as_ref()).map(|key| {
-            let key = format!("gone:{}:{key}", board.at);
+        let mut sighted = |still: &mut BTreeSet<String>, key: String| {
             let since = world.cache.sight(&key, looked);
-            still_gone.insert(key);
+            still.insert(key);
             since
-        });
+        };
+        let gone_since = waits(&detail, worker.as_ref())
+            .map(|key| sighted(&mut still_gone, format!("gone:{}:{key}", board.at)));
         let stopped_since = worker.as_ref().filter(|w| !w.stopped.is_empty()).map(|_| {
-            let run = detail.task.current_run.unwrap_or(0);
-            let key = format!("stopped:{}:{}:{run}", board.at, detail.task.id);
-            let since = world.cache.sight(&key, looked);
-            still_stopped.insert(key);
-            since
+            let (task, run) = (&detail.task.id, detail.task.current_run.unwrap_or(0));
+            sighted(&mut still_stopped, format!("stopped:{}:{task}:{run}", board.at))
         });
         let running = |_: &Look| detail.task.status == Status::Running;
         let (target, vitals) = match worker.as_ref().filter(|w| w.life != Life::Unknown && running(w)) {

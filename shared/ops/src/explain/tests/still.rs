@@ -192,10 +192,9 @@ fn a_worker_that_stays_unknown_is_told_once_it_was_silent_for_six_hours() {
 
 #[test]
 fn what_no_dispatcher_makes_ready_needs_a_person() {
-    let parent =
-        Kin { id: "t_0000000a".into(), title: "before".into(), status: Status::Done, stray_title: false };
+    let parent = |status| Kin::from(detail("t_0000000a", status).task);
     let mut todo = task(Status::Todo, Vec::new());
-    todo.detail.parents = vec![parent];
+    todo.detail.parents = vec![parent(Status::Done)];
     let mut below = task(Status::Blocked, vec![event("status", 9_000, json!({}))]);
     below.detail.task.failures = 1;
     for (mut f, begins) in [
@@ -227,13 +226,16 @@ fn what_no_dispatcher_makes_ready_needs_a_person() {
     }
     let mut f = task(Status::Todo, Vec::new());
     f.is_passed_over = true;
-    f.detail.parents = vec![Kin {
-        id: "t_0000000a".into(),
-        title: "before".into(),
-        status: Status::Running,
-        stray_title: false,
-    }];
+    f.detail.parents = vec![parent(Status::Running)];
     assert_eq!(standing::of(&f).kind, Kind::Fine, "it waits");
+}
+
+/// A person was told a minute ago that these processes are stopped.
+fn stopped(pids: &[i64]) -> Event {
+    let about = json!({"key": "stopped-worker", "mend": "let it go on"});
+    let mut told = ours("watchbill_detected", 60, "heal", "stopped-worker", about);
+    told.payload["watchbill"]["pids"] = json!(pids);
+    told
 }
 
 #[test]
@@ -261,15 +263,7 @@ fn a_card_that_is_worked_on_for_hours_needs_a_person() {
     let more = stand.more.unwrap_or_default();
     assert!(more.starts_with("Its worker is process 77; once that has ended"), "{more}");
     // At once where a person was told of that worker: with the command that fits.
-    let mut stopped = ours(
-        "watchbill_detected",
-        60,
-        "heal",
-        "stopped-worker",
-        json!({"key": "stopped-worker", "mend": "let it go on"}),
-    );
-    stopped.payload["watchbill"]["pids"] = json!([77, 70]);
-    let f = with_card(900, vec![stopped]);
+    let f = with_card(900, vec![stopped(&[77, 70])]);
     let (stand, run) = told(&f);
     assert_eq!((stand.kind, run.as_str()), (Kind::NeedsPerson, "kill -CONT 77 70"), "{stand:?}");
     let more = stand.more.unwrap_or_default();
@@ -278,15 +272,7 @@ fn a_card_that_is_worked_on_for_hours_needs_a_person() {
 
 #[test]
 fn a_stopped_worker_is_told_with_the_command_that_lets_it_go_on() {
-    let mut stopped = ours(
-        "watchbill_detected",
-        60,
-        "heal",
-        "stopped-worker",
-        json!({"key": "stopped-worker", "mend": "let it go on"}),
-    );
-    stopped.payload["watchbill"]["pids"] = json!([77]);
-    let f = task(Status::Running, vec![event("claimed", 9_000, json!({})), stopped]);
+    let f = task(Status::Running, vec![event("claimed", 9_000, json!({})), stopped(&[77])]);
     let (stand, run) = told(&f);
     assert_eq!((stand.kind, run.as_str()), (Kind::NeedsPerson, "kill -CONT 77"), "{stand:?}");
 }
