@@ -216,7 +216,7 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
         ),
         Unattended::NotPromoted => (
             "not-promoted",
-            "free to go on, and no dispatcher makes ready",
+            "free to go on, and no dispatcher promotes",
             "start a gateway, or see what the one that lives does".into(),
         ),
         Unattended::Unclaimed => ("unclaimed", "ready, and nobody claims", "start a worker".into()),

@@ -125,7 +125,12 @@ pub(super) fn not_promoted(f: &Facts, stand: &Stand) -> Option<Stand> {
     }
     let why = Unattended::NotPromoted;
     let says = format!("{stands}, for more than {}; {}", words(PASSED_OVER), why.of_one());
-    Some(Stand { unattended: Some(why), ..instead(stand, says) })
+    // That a dispatcher promotes what is in todo is what does not happen.
+    let before = Some(stand.says.clone()).filter(|_| f.detail.task.status == Status::Blocked);
+    Some(Stand {
+        unattended: Some(why),
+        ..Stand::new(Kind::NeedsPerson, says).more(stand.more.clone().or(before))
+    })
 }
 
 /// It waits for itself, for what waits for it, or for what is not there: at once, since nothing ends that but a person.

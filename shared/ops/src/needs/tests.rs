@@ -317,6 +317,7 @@ fn what_waits_in_review_or_in_triage_is_one_need_each() {
         wait("t_00000001", Some(Unattended::Review), "in review for 1h, and nobody reviews it"),
         wait("t_00000002", Some(Unattended::Triage), "in triage for 1h, and nobody specifies it"),
         wait("t_00000003", Some(Unattended::Review), "in review for 1h, and nobody reviews it"),
+        wait("t_00000007", Some(Unattended::NotPromoted), "in todo, for more than 2h"),
         wait("t_00000004", None, "in triage, blocked again and again for one reason"),
         wait("t_00000005", Some(Unattended::UnknownState), "in a state this version does not know (shelved)"),
         wait("t_00000006", Some(Unattended::UnknownState), "in a state this version does not know (shelved)"),
@@ -329,6 +330,7 @@ fn what_waits_in_review_or_in_triage_is_one_need_each() {
         ),
         ("review:default", "2 tasks are in review, and nobody reviews them"),
         ("triage:default", "t_00000002 Tidy imports: in triage, and nobody specifies it"),
+        ("not-promoted:default", "t_00000007 Tidy imports: free to go on, and no dispatcher promotes it"),
         (
             "unknown-state:default",
             "2 tasks are in a state that this version does not know, and nobody looks after them",

@@ -206,6 +206,8 @@ fn what_no_dispatcher_makes_ready_needs_a_person() {
         let (stand, run) = told(&f);
         assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
         assert_eq!(stand.says, format!("{begins}no dispatcher makes it ready"));
+        let says_why = f.detail.task.status == Status::Blocked;
+        assert_eq!(stand.more.is_some(), says_why, "nothing that a dispatcher would do: {stand:?}");
         assert_eq!(run, "hermes kanban dispatch --dry-run");
         f.runtime.dispatcher = Dispatcher::Absent;
         let (stand, run) = told(&f);
