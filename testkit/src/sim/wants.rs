@@ -814,7 +814,8 @@ fn of_task(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<
 
 /// A task that runs by its row while nothing works on it. Where its pid is another process now, or its host has another name, no program may say
 /// that its worker is gone, and Hermes keeps its claim as long as that pid lives: it stands still until a person looks. To say so is right
-/// once it stood still for as long as any other task may; it must be said after the six hours of silence for which the programs wait.
+/// once it stood still for as long as any other task may; it must be said after the six hours of silence for which the programs wait. Once it can
+/// be told again, a watcher takes it back in two passes: as long as it is at that, either answer is right.
 fn deserted(truth: &Truth, id: &str) -> Option<Stand> {
     let (run, since) = *truth.wants.deserted.get(id)?;
     let began = run.and_then(|run| truth.wants.began_at(id, run)).unwrap_or(since);
@@ -822,6 +823,7 @@ fn deserted(truth: &Truth, id: &str) -> Option<Stand> {
         gone if gone < STILL => None,
         // How long it was silent nobody can tell once the clock was set.
         gone if gone < UNKNOWN || truth.clock_set >= began => Some(Stand::Either),
+        _ if truth.wants.turned.get(id).is_some_and(|at| truth.second - at < TICKED) => Some(Stand::Either),
         _ => Some(Stand::Needs(Need::Deserted, since)),
     }
 }
