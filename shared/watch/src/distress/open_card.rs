@@ -4,12 +4,14 @@ use serde_json::{Map, json};
 
 use super::trouble::Verdict;
 use super::{Rules, history};
+use base::cause::Cause;
 use base::time::backoff;
 use board::hermes::{self, Trail};
 use board::{Detail, Event, EventKind, Rule, Status, Step, StepAction};
 use config::span::seconds;
+use policy::authorship::cause_in;
 use policy::cards::identity::{is_ours, since_card, speaks_for};
-use policy::cards::queue::about;
+use policy::cards::queue::{about, refused};
 use policy::cards::steps::{self, hold};
 use policy::{Profiles, authorship};
 
@@ -67,7 +69,7 @@ impl Rules<'_> {
     fn hold_to(&self, d: &Detail, card: &Detail, link: bool, park: bool) -> Verdict {
         let (now, policy) = (self.seen.now, &self.config.heal);
         let until = now.plus(backoff(seconds(policy.hold), 0, seconds(policy.hold_max), &d.task.id));
-        let (id, word) = (&card.task.id, about(card).map_or_else(|| "card".to_owned(), |(word, _)| word));
+        let (id, word) = (&card.task.id, self.waits_for(d, card));
         let because = match (link, park) {
             (true, false) => format!("its worker has ended; card {id} decides"),
             (_, _) => {
@@ -84,5 +86,17 @@ impl Rules<'_> {
         let (action, changes) =
             (if park { StepAction::Park } else { StepAction::Link }, hermes::tied(d, tie, &trail));
         Verdict::Act(Box::new(Step { because, ..Step::on(d, action, Rule::OpenCard, changes) }))
+    }
+
+    /// The cause that a hold for this card names: what the card was made for. What one provider refused is nothing to a task that was
+    /// moved to another one since: that waits for the card alone.
+    fn waits_for(&self, d: &Detail, card: &Detail) -> String {
+        let Some((word, _)) = about(card) else { return "card".to_owned() };
+        let assignee = d.task.assignee.as_deref().and_then(|name| self.profile(name));
+        let is_moved = assignee.zip(refused(card)).is_some_and(|(profile, id)| {
+            cause_in(&json!({ "cause": word })).is_some_and(Cause::lies_with_provider)
+                && profile.pinned(&d.task.pin).id().is_surely_other(&id)
+        });
+        if is_moved { "card".to_owned() } else { word }
     }
 }

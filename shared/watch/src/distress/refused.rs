@@ -139,9 +139,13 @@ impl Rules<'_> {
     /// The host that refused an attempt, and the provider's name: the log's word, else that of whom its worker asked.
     fn place_of(&self, run: &Run, e: &Evidence) -> (Option<String>, Option<String>) {
         let name = run.profile.as_deref().unwrap_or_default();
-        let profile = self.seen.routing.profiles.get(name).or_else(|| self.seen.profiles.get(name));
-        let worker: Option<Profile> = profile.map(|p| p.pinned(&run.pin));
+        let worker: Option<Profile> = self.profile(name).map(|p| p.pinned(&run.pin));
         let host = e.endpoint_host.clone().or_else(|| worker.as_ref()?.endpoint.clone());
         (host, worker.and_then(|p| p.provider))
+    }
+
+    /// What is known of a profile.
+    pub(super) fn profile(&self, name: &str) -> Option<&Profile> {
+        self.seen.routing.profiles.get(name).or_else(|| self.seen.profiles.get(name))
     }
 }

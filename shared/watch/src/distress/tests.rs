@@ -1039,6 +1039,33 @@ fn what_would_be_set_free_when_its_card_closes_is_parked_unless_somebody_decided
 }
 
 #[test]
+fn what_one_provider_refused_holds_no_task_that_was_moved_to_another() {
+    let cause = |word: &str, assignee: &str| {
+        let trail = json!({"word": word, "provider": "moon", "host": "api.moon.example", "linked": true});
+        let created = json!({"by": SYNTHESIZE_DISTRESS, "source_task": "t_00000001", "watchbill": trail});
+        let mut s = source("t_00000001", Status::Ready);
+        s.detail.task.assignee = Some(assignee.into());
+        let mut all = seen(vec![s]);
+        let of = |name: &str, host: &str| {
+            let provider = (name != "sol").then(|| name.to_owned());
+            Profile { provider, endpoint: Some(host.into()), ..Profile::default() }
+        };
+        let known = [("nova", of("sun", "api.sun.example")), ("sol", of("sol", "api.moon.example"))];
+        all.routing.profiles.extend(known.map(|(name, profile)| (name.to_owned(), profile)));
+        all.cards =
+            vec![open_card("t_0000cafe", "[BLOCKED] t_00000001 rate_limited", Status::Running, created)];
+        let step = serde_json::to_value(&told(&all).steps[0]).unwrap().to_string();
+        let held = step.split("\"hold\":{\"").nth(1).unwrap_or_else(|| panic!("{step}"));
+        held.split("\"cause\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned()
+    };
+    assert_eq!(cause("quota", "luna"), "quota");
+    assert_eq!(cause("quota", "nova"), "card");
+    assert_eq!(cause("quota", "sol"), "quota", "the same address");
+    assert_eq!(cause("quota", "somebody"), "quota", "nobody can tell where that one asks");
+    assert_eq!(cause("iteration_budget", "nova"), "iteration_budget", "no provider refused that");
+}
+
+#[test]
 fn a_workers_word_about_its_provider_counts_with_the_logs_word_only() {
     let blocked = |reason: &str, kind: Option<&str>, end: LogEnd| {
         let mut s = source("t_00000001", Status::Blocked);
