@@ -40,6 +40,9 @@ pub fn printable(s: &str) -> String {
     // Control characters are replaced one by one, so that a hole is seen; but for those a secret could hide behind.
     let clean = redact(s);
     let s = if clean == visible(s) { s } else { &clean };
+    if s.bytes().all(|b| matches!(b, b' '..=b'~')) {
+        return s.to_owned();
+    }
     let shown = |c: char| match c {
         _ if c.is_control() => ' ',
         _ if turns(c) => NOT_SHOWN,

@@ -76,7 +76,8 @@ impl Serialize for Line {
 
 impl<'de> Deserialize<'de> for Line {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Line, D::Error> {
-        String::deserialize(deserializer).map(Line::from)
+        // Another host wrote it.
+        String::deserialize(deserializer).map(Line::of)
     }
 }
 

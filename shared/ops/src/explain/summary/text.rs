@@ -74,10 +74,10 @@ fn grouped(out: &mut String, name: &str, all: &[Entry], lines: impl Fn(&[&Entry]
     for (shared, entries) in groups {
         let _ = writeln!(out, "  {}", printable(&heading(shared, &entries)));
         for line in lines(&entries).iter().skip(1) {
-            let _ = writeln!(out, "      {}", printable(line));
+            let _ = writeln!(out, "      {line}");
         }
         for e in entries.iter().take(MAX_GROUPED) {
-            let _ = writeln!(out, "    {}", printable(&format!("{} {}", e.task, e.title)));
+            let _ = writeln!(out, "    {} {}", printable(&e.task), e.title);
         }
         rest(out, entries.len(), MAX_GROUPED);
     }
@@ -100,9 +100,9 @@ fn list<'a>(
 
 fn entries(out: &mut String, all: Vec<&Entry>, lines: impl Fn(&Entry) -> Vec<String>) {
     for e in all.iter().take(MAX_ENTRIES) {
-        let _ = writeln!(out, "  {}", printable(&format!("{} {}", e.task, e.title)));
+        let _ = writeln!(out, "  {} {}", printable(&e.task), e.title);
         for line in lines(e) {
-            let _ = writeln!(out, "      {}", printable(&line));
+            let _ = writeln!(out, "      {line}");
         }
     }
     rest(out, all.len(), MAX_ENTRIES);
@@ -114,7 +114,7 @@ fn rest(out: &mut String, all: usize, shown: usize) {
     }
 }
 
-/// What the first of these tasks is told with, and the command for all of them.
+/// What the first of these tasks is told with, and the command for all of them: lines that are fit to be shown.
 fn told(all: &[&Entry], verbose: bool, urgent: bool) -> Vec<String> {
     let Some(e) = all.first() else { return Vec::new() };
     let mut lines = vec![e.says.to_string()];
@@ -127,12 +127,12 @@ fn told(all: &[&Entry], verbose: bool, urgent: bool) -> Vec<String> {
     lines.extend(command.into_iter().flat_map(|(c, (run, named))| {
         let of =
             if named == all.len() { String::new() } else { format!(" ({named} of {} tasks)", all.len()) };
-        [format!("{}{of}:", c.to), format!("$ {run}")]
+        [printable(&format!("{}{of}:", c.to)), printable(&format!("$ {run}"))]
     }));
     lines
 }
 
 fn helped(e: &Entry) -> Vec<String> {
     let because = e.because().map_or_else(String::new, |b| format!(" ({b})"));
-    vec![format!("{}{because}; now {}", e.done(), e.status)]
+    vec![printable(&format!("{}{because}; now {}", e.done(), e.status))]
 }
