@@ -72,6 +72,11 @@ pub(super) fn boot_clock() -> i64 {
     clock_gettime(ClockId::Boottime).tv_sec
 }
 
+/// Seconds of this boot in which the machine was suspended.
+pub(super) fn slept() -> i64 {
+    boot_clock() - clock_gettime(ClockId::Monotonic).tv_sec
+}
+
 fn text(proc: &Path, name: &str) -> Result<String> {
     let path = proc.join(name);
     fs::read_to_string(&path).map_err(|e| Error::io(path.display(), &e))

@@ -126,6 +126,12 @@ impl Host {
         host_facts::boot_clock()
     }
 
+    /// Seconds since this machine was started in which it was suspended. A time namespace shifts both clocks; there only a change of this
+    /// figure means something.
+    pub fn slept(&self) -> i64 {
+        host_facts::slept()
+    }
+
     /// Judges every attempt asked about, in that order, by one scan of all processes.
     pub fn look(&self, asks: &[Ask]) -> Vec<Look> {
         self.view(&self.processes()).look(asks)

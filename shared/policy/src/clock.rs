@@ -20,6 +20,9 @@ const KNOWN: &str = "clock-known:";
 /// And under this one, with the boot's id, when that boot began by the earliest reading.
 const BEGAN: &str = "boot-began:";
 
+/// And under this one, with the boot's id, how many seconds of that boot the machine was suspended.
+const SLEPT: &str = "slept:";
+
 /// Why time cannot be trusted in this pass, if so: a board from the future, a wall clock that jumped, or one that is not the board's.
 pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option<String> {
     // A given clock has nothing to do with this machine's, and must not be remembered as if it had.
@@ -34,7 +37,12 @@ pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option
         world.cache.forget(KNOWN, &BTreeSet::new());
         world.cache.sight(KNOWN, pass.now);
     }
-    if has_moved(moved).is_some() {
+    // While the machine was suspended nothing could give a sign of life: silence counts from its waking.
+    let woke = !pass.clock_given && {
+        let boot = world.host.facts().boot_id;
+        world.host.slept().is_some_and(|slept| note_sleep(world.cache, &boot, slept))
+    };
+    if has_moved(moved).is_some() || woke {
         world.cache.forget(SET, &BTreeSet::new());
         world.cache.sight(SET, pass.now);
     }
@@ -57,6 +65,19 @@ fn note_boot(cache: &mut Cache, boot: &str, offset: i64) {
     cache.sight(&key, Time(offset));
 }
 
+/// Remembers how long the machine was suspended in this boot. Gives whether it was since a pass last remembered that, for more than a
+/// minute.
+fn note_sleep(cache: &mut Cache, boot: &str, slept: i64) -> bool {
+    let key = format!("{SLEPT}{boot}");
+    let known = cache.newest(&key).map(|(_, seconds)| seconds.0);
+    // In another time namespace it may be less.
+    if known.is_none_or(|known| (slept - known).abs() > MOVED) {
+        cache.forget(SLEPT, &BTreeSet::new());
+        cache.sight(&key, Time(slept));
+    }
+    known.is_some_and(|known| slept - known > MOVED)
+}
+
 /// When the boot of this id began by the earliest reading of the wall clock that a pass took in it.
 pub fn began(cache: &Cache, boot: &str) -> Option<Time> {
     cache.newest(&format!("{BEGAN}{boot}")).map(|(_, at)| at)
@@ -70,8 +91,8 @@ pub fn remember(world: &mut World<'_>, pass: &Pass, rows: &[Task]) {
     }
 }
 
-/// Since when the wall clock runs steadily, by that clock: a time before it cannot be compared with now. `None`: no pass saw it
-/// being set.
+/// Since when the wall clock runs steadily and the machine is awake, by that clock: how long something was silent before that, nobody
+/// knows. `None`: no pass saw the clock being set, or the machine waking up.
 pub fn steady_since(world: &World<'_>, pass: &Pass) -> Option<Time> {
     if pass.clock_given {
         return None;
@@ -129,6 +150,26 @@ mod tests {
         }
         note_boot(&mut cache, "b2", 9_000);
         assert_eq!((began(&cache, "b1"), began(&cache, "b2")), (None, Some(Time(9_000))));
+    }
+
+    #[test]
+    fn a_machine_that_woke_up_is_seen_once() {
+        let mut cache = Cache::in_memory();
+        for (boot, slept, woke) in [
+            ("b1", 0, false),
+            ("b1", 40, false),
+            ("b1", 61, true),
+            ("b1", 61, false),
+            ("b1", 121, false),
+            ("b1", 28_861, true),
+            // In another time namespace, and after a boot.
+            ("b1", -500, false),
+            ("b1", 100, true),
+            ("b2", 9_000, false),
+        ] {
+            assert_eq!(note_sleep(&mut cache, boot, slept), woke, "{boot} {slept}");
+        }
+        assert_eq!(cache.names(SLEPT).collect::<Vec<_>>(), ["b2"]);
     }
 
     #[test]

@@ -30,6 +30,10 @@ pub trait Witness {
     fn boot_clock(&self) -> Option<i64> {
         None
     }
+    /// Seconds of this boot in which the machine was suspended; `None` where nobody can tell.
+    fn slept(&self) -> Option<i64> {
+        None
+    }
     /// Processes that work in a folder, as far as we may see them.
     fn inside(&self, _folder: &std::path::Path) -> Vec<Orphan> {
         Vec::new()
@@ -62,6 +66,9 @@ impl Witness for Host {
     }
     fn boot_clock(&self) -> Option<i64> {
         Some(Host::boot_clock(self))
+    }
+    fn slept(&self) -> Option<i64> {
+        Some(Host::slept(self))
     }
     fn inside(&self, folder: &std::path::Path) -> Vec<Orphan> {
         Host::inside(self, folder)

@@ -308,7 +308,7 @@ impl World {
             // deleting the cache does.
             let conn = rusqlite::Connection::open(cache).unwrap();
             let sql = format!(
-                "UPDATE sightings SET since = since - {seconds} WHERE key NOT LIKE 'boot-began:%'; DELETE FROM logs; DELETE FROM shared"
+                "UPDATE sightings SET since = since - {seconds} WHERE key NOT LIKE 'boot-began:%' AND key NOT LIKE 'slept:%'; DELETE FROM logs; DELETE FROM shared"
             );
             conn.execute_batch(&sql).unwrap();
         }
