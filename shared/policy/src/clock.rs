@@ -29,20 +29,12 @@ pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option
     let moved = if pass.clock_given {
         None
     } else {
-        let boot = world.host.facts().boot_id;
-        note_boot(world.cache, &boot, world.clock_offset);
-        world.cache.clock_moved(&boot, world.clock_offset)
+        let (boot, offset) = (world.host.facts().boot_id, world.clock_offset);
+        // The machine may have been suspended since the pass read its clock.
+        let at = world.host.boot_clock().map_or(pass.now, |up| Time(up.saturating_add(offset)).max(pass.now));
+        remembered(world.cache, &boot, offset, world.host.slept(), at)
     };
-    if moved.is_none() && !pass.clock_given {
-        world.cache.forget(KNOWN, &BTreeSet::new());
-        world.cache.sight(KNOWN, pass.now);
-    }
-    // While the machine was suspended nothing could give a sign of life: silence counts from its waking.
-    let woke = !pass.clock_given && {
-        let boot = world.host.facts().boot_id;
-        world.host.slept().is_some_and(|slept| note_sleep(world.cache, &boot, slept))
-    };
-    if has_moved(moved).is_some() || woke {
+    if has_moved(moved).is_some() {
         world.cache.forget(SET, &BTreeSet::new());
         world.cache.sight(SET, pass.now);
     }
@@ -65,8 +57,22 @@ fn note_boot(cache: &mut Cache, boot: &str, offset: i64) {
     cache.sight(&key, Time(offset));
 }
 
-/// Remembers how long the machine was suspended in this boot. Gives whether it was since a pass last remembered that, for more than a
-/// minute.
+/// Brings up to `at` what passes remember of the clocks of this boot: its wall clock minus its boot clock, and the seconds in which the
+/// machine was suspended. Gives the seconds by which the wall clock moved since; `None` where nothing was remembered.
+fn remembered(cache: &mut Cache, boot: &str, offset: i64, slept: Option<i64>, at: Time) -> Option<i64> {
+    note_boot(cache, boot, offset);
+    let moved = cache.clock_moved(boot, offset);
+    // While the machine was suspended nothing could give a sign of life.
+    let woke = slept.is_some_and(|slept| note_sleep(cache, boot, slept));
+    if moved.is_none() || woke {
+        cache.forget(KNOWN, &BTreeSet::new());
+        cache.sight(KNOWN, at);
+    }
+    moved
+}
+
+/// Remembers how long the machine was suspended in this boot. Gives whether that may have grown by more than a minute since a pass last
+/// remembered it.
 fn note_sleep(cache: &mut Cache, boot: &str, slept: i64) -> bool {
     let key = format!("{SLEPT}{boot}");
     let known = cache.newest(&key).map(|(_, seconds)| seconds.0);
@@ -75,7 +81,7 @@ fn note_sleep(cache: &mut Cache, boot: &str, slept: i64) -> bool {
         cache.forget(SLEPT, &BTreeSet::new());
         cache.sight(&key, Time(slept));
     }
-    known.is_some_and(|known| slept - known > MOVED)
+    known.is_none_or(|known| slept - known > MOVED)
 }
 
 /// When the boot of this id began by the earliest reading of the wall clock that a pass took in it.
@@ -91,8 +97,8 @@ pub fn remember(world: &mut World<'_>, pass: &Pass, rows: &[Task]) {
     }
 }
 
-/// Since when the wall clock runs steadily and the machine is awake, by that clock: how long something was silent before that, nobody
-/// knows. `None`: no pass saw the clock being set, or the machine waking up.
+/// Since when the wall clock runs steadily, by that clock: a time before it cannot be compared with now. `None`: no pass saw it
+/// being set.
 pub fn steady_since(world: &World<'_>, pass: &Pass) -> Option<Time> {
     if pass.clock_given {
         return None;
@@ -100,8 +106,8 @@ pub fn steady_since(world: &World<'_>, pass: &Pass) -> Option<Time> {
     world.cache.newest(SET).map(|(_, at)| at.min(pass.now))
 }
 
-/// Since when passes would have seen that the wall clock was set; what happened to it before is lost with the state file. `None`:
-/// the clock is given.
+/// Since when passes would have seen that the wall clock was set, and since when the machine is awake; what happened to the clock before
+/// is lost with the state file. `None`: the clock is given.
 pub fn known_since(world: &World<'_>, pass: &Pass) -> Option<Time> {
     if pass.clock_given {
         return None;
@@ -153,23 +159,36 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_woke_up_is_seen_once() {
-        let mut cache = Cache::in_memory();
-        for (boot, slept, woke) in [
-            ("b1", 0, false),
-            ("b1", 40, false),
-            ("b1", 61, true),
-            ("b1", 61, false),
-            ("b1", 121, false),
-            ("b1", 28_861, true),
-            // In another time namespace, and after a boot.
-            ("b1", -500, false),
-            ("b1", 100, true),
-            ("b2", 9_000, false),
+    fn nothing_is_known_from_before_the_machine_woke_up() {
+        let mut memory = Cache::in_memory();
+        let known_after = |memory: &mut Cache, at, boot, slept| {
+            let mut cache = memory.recall();
+            remembered(&mut cache, boot, 0, slept, Time(at));
+            memory.remember(&cache);
+            memory.newest(KNOWN).map(|(_, since)| since.0)
+        };
+        // At that time, in that boot, slept for so long: since when silence is known.
+        for (at, boot, slept, known) in [
+            (100, "b1", Some(0), 100),
+            (200, "b1", Some(40), 100),
+            (300, "b1", Some(61), 300),
+            (400, "b1", Some(61), 300),
+            (500, "b1", Some(121), 300),
+            (30_000, "b1", Some(28_861), 30_000),
+            // In another time namespace, by a host that cannot tell, and after a boot.
+            (30_100, "b1", Some(-500), 30_000),
+            (30_200, "b1", None, 30_000),
+            (30_300, "b1", Some(100), 30_300),
+            (40_000, "b2", Some(9_000), 40_000),
         ] {
-            assert_eq!(note_sleep(&mut cache, boot, slept), woke, "{boot} {slept}");
+            assert_eq!(known_after(&mut memory, at, boot, slept), Some(known), "{at} {boot} {slept:?}");
         }
-        assert_eq!(cache.names(SLEPT).collect::<Vec<_>>(), ["b2"]);
+        assert_eq!(memory.names(SLEPT).collect::<Vec<_>>(), ["b2"]);
+        // What an earlier version remembered tells nothing of sleep.
+        let mut cache = memory.recall();
+        cache.forget(SLEPT, &BTreeSet::new());
+        memory.remember(&cache);
+        assert_eq!(known_after(&mut memory, 50_000, "b2", Some(9_000)), Some(50_000));
     }
 
     #[test]

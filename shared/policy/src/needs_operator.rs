@@ -22,6 +22,9 @@ pub const EXITED: &str = "exited-worker";
 /// The key of a worker that a signal stopped.
 pub const STOPPED: &str = "stopped-worker";
 
+/// Under this key the step that holds a task for its card says that what refused it is nothing to it any more: it was moved.
+pub const MOVED: &str = "moved";
+
 /// What was told of a stopped worker names its processes under this key.
 pub const PIDS: &str = "pids";
 
@@ -39,7 +42,7 @@ pub fn goes_on_by(told: &Event) -> Option<String> {
 }
 
 /// What holds a task, by our hold, else by the step that tied it to its open card, or to any card of its newest attempt while it stays
-/// blocked: the trail of that step, and the cause.
+/// blocked: the trail of that step, and the cause. Nothing where it was moved away from that.
 pub fn held_for(d: &Detail) -> Option<(&Value, Cause)> {
     let cause_of = |trail: &Value| {
         let of_hold = || authorship::cause_in(trail.get("hold")?);
@@ -63,7 +66,8 @@ pub fn held_for(d: &Detail) -> Option<(&Value, Cause)> {
             ours.into_iter().find(is_tied)?.1
         }
     };
-    Some((trail, cause_of(trail)?))
+    let is_moved = trail.get(MOVED).and_then(Value::as_bool) == Some(true);
+    Some((trail, cause_of(trail).filter(|_| !is_moved)?))
 }
 
 /// Why a task that is held or has an open card needs a person all the same: its key was refused, or a quota or the money at its

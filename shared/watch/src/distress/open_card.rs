@@ -9,10 +9,12 @@ use base::time::backoff;
 use board::hermes::{self, Trail};
 use board::{Detail, Event, EventKind, Rule, Status, Step, StepAction};
 use config::span::seconds;
+use logs::provider::Profile;
 use policy::authorship::cause_in;
 use policy::cards::identity::{is_ours, since_card, speaks_for};
 use policy::cards::queue::{about, refused};
 use policy::cards::steps::{self, hold};
+use policy::needs_operator::MOVED;
 use policy::{Profiles, authorship};
 
 impl Rules<'_> {
@@ -69,7 +71,7 @@ impl Rules<'_> {
     fn hold_to(&self, d: &Detail, card: &Detail, link: bool, park: bool) -> Verdict {
         let (now, policy) = (self.seen.now, &self.config.heal);
         let until = now.plus(backoff(seconds(policy.hold), 0, seconds(policy.hold_max), &d.task.id));
-        let (id, word) = (&card.task.id, self.waits_for(d, card));
+        let (id, word) = (&card.task.id, about(card).map_or_else(|| "card".to_owned(), |(word, _)| word));
         let because = match (link, park) {
             (true, false) => format!("its worker has ended; card {id} decides"),
             (_, _) => {
@@ -81,6 +83,9 @@ impl Rules<'_> {
         if park {
             more.insert("hold".into(), hold(&word, id, now, until));
         }
+        if self.is_moved(d, card) {
+            more.insert(MOVED.into(), json!(true));
+        }
         let trail = Trail { more, ..self.pass.trail(Rule::OpenCard, &because) };
         let tie = hermes::Tie { card: id, link, park: park.then_some(until), cause: &word };
         let (action, changes) =
@@ -88,15 +93,18 @@ impl Rules<'_> {
         Verdict::Act(Box::new(Step { because, ..Step::on(d, action, Rule::OpenCard, changes) }))
     }
 
-    /// The cause that a hold for this card names: what the card was made for. What one provider refused is nothing to a task that was
-    /// moved to another one since: that waits for the card alone.
-    fn waits_for(&self, d: &Detail, card: &Detail) -> String {
-        let Some((word, _)) = about(card) else { return "card".to_owned() };
-        let assignee = d.task.assignee.as_deref().and_then(|name| self.profile(name));
-        let is_moved = assignee.zip(refused(card)).is_some_and(|(profile, id)| {
-            cause_in(&json!({ "cause": word })).is_some_and(Cause::lies_with_provider)
-                && profile.pinned(&d.task.pin).id().is_surely_other(&id)
-        });
-        if is_moved { "card".to_owned() } else { word }
+    /// Whether a task waits at another provider than the one that refused it and for which its card was made, or with another key where
+    /// that was refused. One that was tried there since has its own word to that.
+    fn is_moved(&self, d: &Detail, card: &Detail) -> bool {
+        let Some((word, refused)) = about(card).zip(refused(card)) else { return false };
+        let Some(cause) = cause_in(&json!({ "cause": word.0 })).filter(|c| c.lies_with_provider()) else {
+            return false;
+        };
+        let assignee = d.task.assignee.as_deref();
+        if d.newest_run().is_none_or(|run| run.profile.as_deref() == assignee) {
+            return false;
+        }
+        let is_other = |profile: &Profile| profile.pinned(&d.task.pin).id().is_surely_other(&refused);
+        cause == Cause::Credential || assignee.and_then(|name| self.profile(name)).is_some_and(is_other)
     }
 }

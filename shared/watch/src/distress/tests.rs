@@ -1039,12 +1039,12 @@ fn what_would_be_set_free_when_its_card_closes_is_parked_unless_somebody_decided
 }
 
 #[test]
-fn what_one_provider_refused_holds_no_task_that_was_moved_to_another() {
-    let cause = |word: &str, assignee: &str| {
+fn a_task_that_was_moved_away_from_what_refused_it_lacks_nothing() {
+    let lacks = |word: &str, ran: &str, assignee: &str| {
         let trail = json!({"word": word, "provider": "moon", "host": "api.moon.example", "linked": true});
         let created = json!({"by": SYNTHESIZE_DISTRESS, "source_task": "t_00000001", "watchbill": trail});
         let mut s = source("t_00000001", Status::Ready);
-        s.detail.task.assignee = Some(assignee.into());
+        (s.detail.task.assignee, s.detail.runs[0].profile) = (Some(assignee.into()), Some(ran.into()));
         let mut all = seen(vec![s]);
         let of = |name: &str, host: &str| {
             let provider = (name != "sol").then(|| name.to_owned());
@@ -1054,15 +1054,30 @@ fn what_one_provider_refused_holds_no_task_that_was_moved_to_another() {
         all.routing.profiles.extend(known.map(|(name, profile)| (name.to_owned(), profile)));
         all.cards =
             vec![open_card("t_0000cafe", "[BLOCKED] t_00000001 rate_limited", Status::Running, created)];
-        let step = serde_json::to_value(&told(&all).steps[0]).unwrap().to_string();
-        let held = step.split("\"hold\":{\"").nth(1).unwrap_or_else(|| panic!("{step}"));
-        held.split("\"cause\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned()
+        let step = told(&all).steps.remove(0);
+        let payload = step.changes.iter().find_map(|change| match change {
+            Change::AddEvent { kind: board::EventKind::Scheduled, payload, .. } => Some(payload.clone()),
+            _ => None,
+        });
+        // As a later pass finds it.
+        let mut d = all.sources.remove(0).detail;
+        d.task.status = Status::Scheduled;
+        d.events.push(event("scheduled", 1, payload.unwrap_or_else(|| panic!("{step:?}"))));
+        policy::needs_operator::held_for(&d).map(|(_, cause)| cause)
     };
-    assert_eq!(cause("quota", "luna"), "quota");
-    assert_eq!(cause("quota", "nova"), "card");
-    assert_eq!(cause("quota", "sol"), "quota", "the same address");
-    assert_eq!(cause("quota", "somebody"), "quota", "nobody can tell where that one asks");
-    assert_eq!(cause("iteration_budget", "nova"), "iteration_budget", "no provider refused that");
+    let quota = Some(Cause::Quota);
+    for (word, ran, assignee, want, why) in [
+        ("quota", "luna", "luna", quota, "it waits where it was refused"),
+        ("quota", "luna", "nova", None, "it was moved"),
+        ("quota", "nova", "nova", quota, "its own attempt there is asked about with another card"),
+        ("quota", "luna", "sol", quota, "the same address"),
+        ("quota", "luna", "somebody", quota, "nobody can tell where that one asks"),
+        ("credential", "luna", "luna", Some(Cause::Credential), "it waits with the refused key"),
+        ("credential", "luna", "sol", None, "another profile has another key"),
+        ("iteration_budget", "luna", "nova", Some(Cause::IterationBudget), "no provider refused that"),
+    ] {
+        assert_eq!(lacks(word, ran, assignee), want, "{word} {ran} {assignee}: {why}");
+    }
 }
 
 #[test]
