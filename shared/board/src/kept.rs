@@ -92,9 +92,16 @@ impl Reads {
         {
             return Ok(rows.iter().filter(|t| of.contains(&t.status)).cloned().collect());
         }
-        let rows = self.board.glance(of)?;
-        self.read.glances.push((of.to_vec(), rows.clone()));
-        Ok(rows)
+        if self.stamp.is_none() {
+            return self.board.glance(of);
+        }
+        // Each watcher asks for another part of what is open: the first one reads all of it.
+        let wide: Vec<Status> =
+            of.iter().cloned().chain(Status::OPEN.into_iter().filter(|s| !of.contains(s))).collect();
+        let rows = self.board.glance(&wide)?;
+        let asked = rows.iter().filter(|t| of.contains(&t.status)).cloned().collect();
+        self.read.glances.push((wide, rows));
+        Ok(asked)
     }
 
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {

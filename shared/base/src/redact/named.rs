@@ -20,9 +20,6 @@ pub(super) fn value(text: &str, at: usize) -> Option<Hit> {
         return None;
     }
     let end = run(text, at, is_name_byte);
-    if !may_join(text, at, end) {
-        return None;
-    }
     // A literal line end in front of the name is none of it.
     let from = if before(text, at) == Some(b'\\') && matches!(text.as_bytes()[at], b'n' | b't' | b'r') {
         at + 1
@@ -49,19 +46,6 @@ pub(super) fn value(text: &str, at: usize) -> Option<Hit> {
     };
     let (from, to) = extent(text, &place, name)?;
     judge(text, from, to, name, &place)
-}
-
-/// Whether a name from `at` to `end` can have a value, by what stands behind it: see [`Place::of`]. Hardly any word can.
-fn may_join(text: &str, at: usize, end: usize) -> bool {
-    let bytes = text.as_bytes();
-    match bytes.get(end) {
-        None | Some(b',' | b';' | b')' | b'(' | b'/' | b'\n' | b'!') => false,
-        Some(b' ') => {
-            let gap = run(text, end, |b| b == b' ' || b == b'\t');
-            matches!(bytes.get(gap), Some(b':' | b'=' | b'-' | b'%')) || text[at..end].contains("--")
-        }
-        Some(_) => true,
-    }
 }
 
 fn is_name_byte(b: u8) -> bool {

@@ -522,13 +522,6 @@ fn card_of(d: &Detail) -> Option<String> {
 impl Survey {
     /// Asks every watcher about a board, or about one of its tasks only.
     fn of(site: &impl Site, only: Option<&str>) -> Survey {
-        // Every watcher asks for a part of these rows, each for another one: they are read once and kept. Where they cannot be read,
-        // each watcher says so.
-        let _ = site.open().and_then(|mut board| match board.stamp()? {
-            Some(_) => board.all_open().map(drop),
-            // Nothing would be kept.
-            None => Ok(()),
-        });
         let mut asking = Asking { site, only, survey: Survey::default() };
         each(site.set().origin, &mut asking);
         asking.survey

@@ -21,48 +21,35 @@ pub(super) enum Name {
 }
 
 /// A name that ends so tells about a secret, and holds none; or it is the place of a source file (`token.rs:120`).
-#[rustfmt::skip]
-const ABOUT: &[&str] = &[
-    "count", "counts", "limit", "limits", "type", "types", "name", "names", "id", "ids", "file", "files",
-    "path", "url", "uri", "env", "var", "vars", "length", "len", "size", "usage", "used", "budget", "max",
-    "min", "total", "expiry", "expires", "expired", "ttl", "at", "in", "policy", "field", "prompt",
-    "rotation", "status", "error", "errors", "hint", "helper", "manager", "store", "provider", "source",
-    "ref", "index", "version", "rate", "enabled", "present", "missing", "required", "configured", "format",
-    "prefix", "header", "scheme", "endpoint", "exists", "valid", "mode", "cost", "price", "per", "window",
-    "dir", "label", "service", "algorithm", "fingerprint", "is", "set", "str", "rs", "py", "ts", "tsx",
-    "js", "jsx", "go", "java", "kt", "rb", "c", "h", "cpp", "cs", "php", "swift", "md", "txt", "toml",
-    "yaml", "yml", "json", "sh", "log", "sql", "html", "css", "lock", "vue", "ex",
-];
+const ABOUT: &str = "\
+    count counts limit limits type types name names id ids file files path url uri env var vars length \
+    len size usage used budget max min total expiry expires expired ttl at in policy field prompt \
+    rotation status error errors hint helper manager store provider source ref index version rate \
+    enabled present missing required configured format prefix header scheme endpoint exists valid mode \
+    cost price per window dir label service algorithm fingerprint is set str rs py ts tsx js jsx go java \
+    kt rb c h cpp cs php swift md txt toml yaml yml json sh log sql html css lock vue ex";
 
 /// Tokens that are pieces of text, and keys that are names of rows.
-#[rustfmt::skip]
-const PIECES: &[&str] = &[
-    "eos", "bos", "pad", "unk", "special", "stop", "max", "min", "input", "output", "completion", "total",
-    "cached", "prompt", "per", "unexpected", "next", "page", "last", "first", "end", "start", "begin",
-    "reasoning", "usage",
-];
-#[rustfmt::skip]
-const ROWS: &[&str] = &[
-    "primary", "foreign", "sort", "cache", "partition", "public", "group", "dedup", "map", "hash", "row",
-    "object", "idempotency", "hot", "index", "unique", "sync", "config", "registry", "dict", "json",
-    "duplicate",
-];
+const PIECES: &str = "\
+    eos bos pad unk special stop max min input output completion total cached prompt per unexpected next \
+    page last first end start begin reasoning usage";
+const ROWS: &str = "\
+    primary foreign sort cache partition public group dedup map hash row object idempotency hot index \
+    unique sync config registry dict json duplicate";
 
-#[rustfmt::skip]
-const BEFORE_KEY: &[&str] = &[
-    "api", "access", "secret", "private", "signing", "encryption", "master", "account", "shared", "auth",
-    "service", "license", "deploy", "ssh", "storage", "session", "subscription", "admin", "webhook", "app",
-    "client", "host", "function", "server", "management", "project", "jwt", "aes", "rsa", "hmac", "gpg",
-    "pgp", "tls", "ssl",
-];
+const BEFORE_KEY: &str = "\
+    api access secret private signing encryption master account shared auth service license deploy ssh \
+    storage session subscription admin webhook app client host function server management project jwt \
+    aes rsa hmac gpg pgp tls ssl";
 
 /// What makes `pass` the short word for a password, and not for a round.
-#[rustfmt::skip]
-const LOGINS: &[&str] = &[
-    "db", "user", "smtp", "mail", "email", "pg", "postgres", "mysql", "redis", "ftp", "root", "admin",
-    "sudo", "http", "proxy", "login", "account", "database", "mongo", "rabbitmq", "imap", "sql", "my",
-    "ssh", "key",
-];
+const LOGINS: &str = "\
+    db user smtp mail email pg postgres mysql redis ftp root admin sudo http proxy login account \
+    database mongo rabbitmq imap sql my ssh key";
+
+fn is_in(list: &str, word: &str) -> bool {
+    list.split_ascii_whitespace().any(|w| w == word)
+}
 
 /// The parts of a name in lower case: `X-Api_key`, `apiKey` and `api.key` have the same.
 fn parts(name: &str) -> Vec<String> {
@@ -88,7 +75,7 @@ pub(super) fn classify(name: &str, earlier: &[String], query: bool) -> Option<Na
     let parts = parts(name);
     let all: Vec<&str> = parts.iter().map(String::as_str).collect();
     let last = *all.last()?;
-    if all.len() > 1 && ABOUT.contains(&last) {
+    if all.len() > 1 && is_in(ABOUT, last) {
         return None;
     }
     if let Some(name) = by_parts(name, &all) {
@@ -107,7 +94,7 @@ pub(super) fn classify(name: &str, earlier: &[String], query: bool) -> Option<Na
 
 fn by_parts(name: &str, all: &[&str]) -> Option<Name> {
     let has = |words: &[&str]| all.iter().any(|p| words.contains(p));
-    let any = |list: &[&str]| all.iter().any(|p| list.contains(p));
+    let any = |list: &str| all.iter().any(|p| is_in(list, p));
     let last = *all.last()?;
     let joined = all.concat();
     let ends = |words: &[&str]| words.iter().any(|w| joined.ends_with(w));
@@ -128,7 +115,7 @@ fn by_parts(name: &str, all: &[&str]) -> Option<Name> {
     if ends(&["accountkey", "sharedaccesskey", "sharedaccesssignature"]) {
         return Some(Name::Azure);
     }
-    let pair = all.windows(2).any(|w| matches!(w[1], "key" | "keys") && BEFORE_KEY.contains(&w[0]));
+    let pair = all.windows(2).any(|w| matches!(w[1], "key" | "keys") && is_in(BEFORE_KEY, w[0]));
     let one =
         holds(&["apikey", "secretkey", "privatekey", "accesskey", "authkey", "signingkey", "encryptionkey"]);
     // `MISTRAL_KEY=` in capitals is a variable of the environment.
@@ -164,7 +151,7 @@ pub(super) fn spoken(earlier: &[String], own: &[&str]) -> bool {
         _ => &words[..],
     };
     match words {
-        [.., a, "key" | "keys"] => BEFORE_KEY.contains(a),
+        [.., a, "key" | "keys"] => is_in(BEFORE_KEY, a),
         [.., "password" | "passphrase" | "token" | "secret" | "credential" | "credentials"] => true,
         [.., "apikey"] => true,
         _ => false,
