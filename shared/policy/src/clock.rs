@@ -30,8 +30,7 @@ pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option
         None
     } else {
         let (boot, offset) = (world.host.facts().boot_id, world.clock_offset);
-        // The machine may have been suspended since the pass read its clock.
-        let at = world.host.boot_clock().map_or(pass.now, |up| Time(up.saturating_add(offset)).max(pass.now));
+        let at = world.later_than(pass.now);
         remembered(world.cache, &boot, offset, world.host.slept(), at)
     };
     if has_moved(moved).is_some() {

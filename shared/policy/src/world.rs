@@ -163,6 +163,11 @@ pub struct World<'a> {
 }
 
 impl World<'_> {
+    /// The wall clock at this moment, where the pass read it at `now`: the machine may have been suspended since.
+    pub fn later_than(&self, now: Time) -> Time {
+        self.host.boot_clock().map_or(now, |up| Time(up.saturating_add(self.clock_offset)).max(now))
+    }
+
     /// The other host of a shared board on which the newest attempt at a task ran: its log and its folder are there. `None`: it ran here,
     /// or the board has one host.
     pub fn abroad(&self, d: &Detail) -> Option<String> {

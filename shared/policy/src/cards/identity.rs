@@ -29,6 +29,11 @@ pub fn is_ours(card: &Detail) -> bool {
     by.is_some_and(|by| WRITERS.contains(&by) || by == ROUTE_BLOCKED)
 }
 
+/// The event with which one of us made a card.
+pub fn made(card: &Detail) -> Option<&Event> {
+    card.events.iter().find(|e| e.kind == EventKind::Created && is_writer(e))
+}
+
 /// The task a card is about: its title's; only without one there, what its first event or its body says.
 pub fn named(card: &Detail) -> Option<String> {
     let guessed = || card::guess_title(&card.task.title).map(str::to_owned);

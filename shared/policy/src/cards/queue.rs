@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::authorship::{self, HAND};
-use crate::cards::identity::is_writer;
+use crate::cards::identity::{is_writer, made};
 use crate::cards::seen::SourceSeen;
 use crate::cards::writer::{CardWriter, Trouble, deciders, orchestrators};
 use crate::{Decision, Left, Profiles, remedy};
@@ -14,7 +14,6 @@ use base::time::Time;
 use board::hermes;
 use board::{Detail, EventKind, Rule, Status, Step, StepAction};
 use card::Blocker;
-use logs::provider::Id;
 
 /// Why a card waits whose orchestrator would die of what it is asked about.
 pub const SAME_WALL: &str =
@@ -219,19 +218,8 @@ impl CardWriter<'_> {
 
 /// What a card was made for, as its first event says: the cause's word and the provider's place.
 pub fn about(card: &Detail) -> Option<(String, String)> {
-    let trail = first_trail(card)?;
+    let trail = made(card)?.trail()?;
     let word = trail.get("word").and_then(Value::as_str)?;
     let place = trail.get("place").and_then(Value::as_str).unwrap_or_default();
     Some((word.to_owned(), place.to_owned()))
-}
-
-/// The provider that failed when a card was made, as its first event says.
-pub fn refused(card: &Detail) -> Option<Id> {
-    let trail = first_trail(card)?;
-    let text = |key: &str| trail.get(key).and_then(Value::as_str);
-    Some(Id::new(text("provider"), text("host")))
-}
-
-fn first_trail(card: &Detail) -> Option<&Value> {
-    card.events.iter().find(|e| e.kind == EventKind::Created && is_writer(e))?.trail()
 }

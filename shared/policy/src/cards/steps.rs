@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::attempts::ended;
 use crate::cards::asked::asked;
-use crate::cards::identity::is_writer;
+use crate::cards::identity::made;
 use crate::cards::queue::Slot;
 use crate::cards::seen::SourceSeen;
 use crate::cards::writer::{CardWriter, DAY, Trouble};
@@ -14,7 +14,7 @@ use base::quote;
 use base::registry::SYNTHESIZE_DISTRESS;
 use base::time::{Time, backoff};
 use board::hermes::{self, Trail};
-use board::{Change, Detail, EventKind, NewTask, Pin, Status, Step, StepAction};
+use board::{Change, Detail, NewTask, Pin, Status, Step, StepAction};
 use card::Distress;
 use config::span::seconds;
 use logs::provider::{Id, Profile};
@@ -32,14 +32,12 @@ pub fn card_id(pass: &str, key: &str) -> String {
 
 /// Whether a card of ours said when it was made that its source is still to be linked.
 pub fn wants_link(card: &Detail) -> bool {
-    let created = card.events.iter().find(|e| e.kind == EventKind::Created && is_writer(e));
-    let linked = created.and_then(|e| e.trail()?.get("linked")?.as_bool());
+    let linked = made(card).and_then(|e| e.trail()?.get("linked")?.as_bool());
     linked == Some(false) && !card.task.title.is_empty() && case_of(card) != Some("block-loop")
 }
 
 fn case_of(card: &Detail) -> Option<&str> {
-    let created = card.events.iter().find(|e| e.kind == EventKind::Created && is_writer(e));
-    created.and_then(|e| e.trail()?.get("case")?.as_str())
+    made(card).and_then(|e| e.trail()?.get("case")?.as_str())
 }
 
 /// A card that is to be made, and the source in whose step that happens.

@@ -10,11 +10,12 @@ use board::hermes::{self, Trail};
 use board::{Detail, Event, EventKind, Rule, Status, Step, StepAction};
 use config::span::seconds;
 use logs::provider::Profile;
-use policy::authorship::cause_in;
-use policy::cards::identity::{is_ours, since_card, speaks_for};
-use policy::cards::queue::{about, refused};
+use logs::provider::ledger::News;
+use policy::cards::identity::{is_ours, made, since_card, speaks_for};
+use policy::cards::queue::about;
 use policy::cards::steps::{self, hold};
 use policy::needs_operator::MOVED;
+use policy::routing::facts;
 use policy::{Profiles, authorship};
 
 impl Rules<'_> {
@@ -82,9 +83,9 @@ impl Rules<'_> {
         more.insert("card".into(), json!(id));
         if park {
             more.insert("hold".into(), hold(&word, id, now, until));
-        }
-        if self.is_moved(d, card) {
-            more.insert(MOVED.into(), json!(true));
+            if self.is_moved(d, card) {
+                more.insert(MOVED.into(), json!(true));
+            }
         }
         let trail = Trail { more, ..self.pass.trail(Rule::OpenCard, &because) };
         let tie = hermes::Tie { card: id, link, park: park.then_some(until), cause: &word };
@@ -96,15 +97,13 @@ impl Rules<'_> {
     /// Whether a task waits at another provider than the one that refused it and for which its card was made, or with another key where
     /// that was refused. One that was tried there since has its own word to that.
     fn is_moved(&self, d: &Detail, card: &Detail) -> bool {
-        let Some((word, refused)) = about(card).zip(refused(card)) else { return false };
-        let Some(cause) = cause_in(&json!({ "cause": word.0 })).filter(|c| c.lies_with_provider()) else {
-            return false;
-        };
+        let Some(seen) = made(card).and_then(|e| facts::of_event(&card.task.id, e)) else { return false };
         let assignee = d.task.assignee.as_deref();
         if d.newest_run().is_none_or(|run| run.profile.as_deref() == assignee) {
             return false;
         }
-        let is_other = |profile: &Profile| profile.pinned(&d.task.pin).id().is_surely_other(&refused);
-        cause == Cause::Credential || assignee.and_then(|name| self.profile(name)).is_some_and(is_other)
+        let is_key = matches!(seen.news, News::Bad { cause: Cause::Credential, .. });
+        let is_other = |profile: &Profile| profile.pinned(&d.task.pin).id().is_surely_other(&seen.id);
+        is_key || assignee.and_then(|name| self.profile(name)).is_some_and(is_other)
     }
 }

@@ -1041,7 +1041,9 @@ fn what_would_be_set_free_when_its_card_closes_is_parked_unless_somebody_decided
 #[test]
 fn a_task_that_was_moved_away_from_what_refused_it_lacks_nothing() {
     let lacks = |word: &str, ran: &str, assignee: &str| {
-        let trail = json!({"word": word, "provider": "moon", "host": "api.moon.example", "linked": true});
+        let trail = json!({
+            "word": word, "cause": word, "run": 7, "provider": "moon", "host": "api.moon.example", "linked": true,
+        });
         let created = json!({"by": SYNTHESIZE_DISTRESS, "source_task": "t_00000001", "watchbill": trail});
         let mut s = source("t_00000001", Status::Ready);
         (s.detail.task.assignee, s.detail.runs[0].profile) = (Some(assignee.into()), Some(ran.into()));

@@ -78,7 +78,8 @@ impl Rules<'_> {
                     None => self.resume(t, target, alert.check, &found),
                     Some(known) => {
                         let why = format!(
-                            "nothing is remembered from before {}, and the clock may have been set or the machine suspended then",
+                            "nothing is remembered from before {}, and the clock may have been set or the machine \
+                             suspended then",
                             known.local_minute()
                         );
                         self.to_person(t, look, alert.check, &format!("{found}; {why}"))

@@ -179,9 +179,8 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
     let asked: Vec<Ask> = asks.iter().flatten().cloned().collect();
     // One scan of /proc answers for all; none is made where nobody asks.
     let mut looks = if asked.is_empty() { Vec::new() } else { world.host.look(&asked) }.into_iter();
-    // The pass may have been suspended since it read its clock, and a worker may have died meanwhile.
-    let looked =
-        world.host.boot_clock().map_or(now, |boot| Time(boot.saturating_add(world.clock_offset)).max(now));
+    // A worker may have died since the pass read its clock.
+    let looked = world.later_than(now);
     let board = world.board.id().clone();
     let mut sessions = session::observe(world, &details, now);
     let (mut still_gone, mut still_stopped) = (BTreeSet::new(), BTreeSet::new());
