@@ -318,6 +318,20 @@ fn a3_nobody_is_stopped_for_a_silence_that_may_be_a_clock_that_was_set() {
 }
 
 #[test]
+fn a3_nobody_is_stopped_for_a_silence_in_which_the_machine_slept() {
+    let mut w = Work::alone(&silent(7_200)).allow_stop();
+    w.board.slept(7_000);
+    let said = w.heal(&[]);
+    assert!(said.contains("tell: Stalled") && said.contains("or the machine suspended then"), "{said}");
+    assert!(w.worker.is_running() && w.status() == "running");
+    w.is_left("a person was told at");
+    // Once it was silent for as long while the machine was awake, it is stopped.
+    w.board.remembers_more(2_400);
+    assert!(w.heal(&[]).contains("resume: Stalled"));
+    assert!(!w.worker.is_running());
+}
+
+#[test]
 fn a3_nobody_is_stopped_whose_environment_does_not_name_the_task() {
     let mut w = Work::new(&silent(7_200)).allow_stop();
     // The same pid and start, and a board that speaks of another run.

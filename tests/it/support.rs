@@ -375,9 +375,18 @@ impl TestBoard {
 
     /// As if the memory of the passes began so many seconds earlier.
     pub fn remembers_more(&self, seconds: i64) {
+        self.remembers_less_of("clock-known:", seconds);
+    }
+
+    /// As if the machine had been suspended for so many seconds since the last pass.
+    pub fn slept(&self, seconds: i64) {
+        self.remembers_less_of("slept:", seconds);
+    }
+
+    fn remembers_less_of(&self, what: &str, seconds: i64) {
         let memory = Connection::open(self.path().join("state/watchbill/state.db")).unwrap();
-        let earlier = format!("UPDATE sightings SET since = since - {seconds} WHERE key = 'clock-known:'");
-        assert_eq!(memory.execute(&earlier, []).unwrap(), 1);
+        let less = format!("UPDATE sightings SET since = since - {seconds} WHERE key LIKE '{what}%'");
+        assert_eq!(memory.execute(&less, []).unwrap(), 1);
     }
 
     /// Runs `board` on this board.
