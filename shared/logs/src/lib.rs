@@ -1,10 +1,11 @@
-//! What the log of a worker says about its newest attempt: how it ended ([`file::read`]), what it used ([`usage::read`]) and how it
-//! fares ([`vitals::read`]). A format turns lines into signals and knows how the attempt ended ([`Format`]); what agents write themselves
-//! is in [`agents`], one folder each.
+//! What the log of a worker says about its newest attempt: how it ended ([`file::read`]), what it used ([`attempt::usage`]) and how it
+//! fares ([`attempt::vitals`]). A format turns lines into signals and knows how the attempt ended ([`Format`]); what agents write
+//! themselves is in [`agents`], one folder each.
 
 use serde::{Deserialize, Serialize};
 
 pub mod agents;
+pub mod attempt;
 pub mod cache;
 pub mod file;
 pub mod handle;
@@ -19,12 +20,12 @@ pub mod session;
 pub mod signal;
 mod tally;
 pub mod usage;
+pub mod vitals;
 
 pub use agents::hermes;
 pub use agents::hermes::{MAX_EARLIER, profile};
 pub use reader::Reader;
 pub use signal::{Evidence, Format, Line, Reading, Signal, SignalKind};
-pub use usage::vitals;
 
 /// What the log of a task says about how its last attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

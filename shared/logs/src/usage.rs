@@ -1,27 +1,14 @@
 //! What an attempt used, as the agent's own log or store tells: turns, tool calls, tokens, money, and the signs of churn.
 
-use std::path::{Path, PathBuf};
-
 use serde::{Deserialize, Serialize};
 
-use crate::agents::{Homes, hermes};
-use crate::cache::Cache;
-use crate::session::Prices;
 use base::money::Money;
-use base::time::Time;
 
-pub(crate) mod agent;
-pub(crate) mod agent_usage;
 pub(crate) mod bill;
 pub(crate) mod files;
-pub(crate) mod find;
 pub(crate) mod scan;
 pub mod store;
-pub mod vitals;
 pub(crate) mod window;
-
-#[cfg(test)]
-mod tests;
 
 /// Tokens of the API calls of an attempt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,67 +90,10 @@ impl Usage {
     pub fn unknown(why: impl Into<String>) -> Usage {
         Usage { unknown: vec![why.into()], ..Usage::default() }
     }
-}
 
-/// Whose usage is asked for, where it may be told of, and in which time.
-#[derive(Debug, Clone, Copy)]
-pub struct UsageAsk<'a> {
-    /// The task.
-    pub task: &'a str,
-    /// The profile that works on it.
-    pub profile: Option<&'a str>,
-    /// The Hermes root; `None` for a board of our own.
-    pub root: Option<&'a Path>,
-    /// The log the board keeps of the task.
-    pub worker_log: Option<&'a Path>,
-    /// The file its claim names: a transcript of Claude Code, a rollout of Codex, what either prints, or a store of opencode
-    /// (`/path/opencode.db`, with `#ses_...` behind it where one session of it is meant). Then nothing else is looked at.
-    pub named: Option<&'a Path>,
-    /// The folder the task is worked on in.
-    pub workspace: Option<&'a Path>,
-    /// The folders of the agents. Of one that has none no log is looked for by the workspace.
-    pub homes: &'a Homes,
-    /// Files below those folders which the worker holds open, where it lives.
-    pub held: &'a [PathBuf],
-    /// The start of the attempt.
-    pub from: Time,
-    /// Its end; `None` while it runs.
-    pub to: Option<Time>,
-    /// When the next attempt began that may write to the same log: what is written from then on is not this one's.
-    pub next: Option<Time>,
-    /// The time of the pass.
-    pub now: Time,
-    /// What tokens cost.
-    pub prices: &'a Prices,
-}
-
-/// What the attempt used, as far as anything tells: from 2 s before its start to 120 s after its end, or after now while it
-/// runs. What cannot be read is said in [`Usage::unknown`]; nothing is an error. `cache` knows how far files were read, so
-/// that only what is new is read again.
-pub fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Usage {
-    let mut usage = match ask.named {
-        Some(named) => agent_usage::of_named(ask, named, cache),
-        None => unnamed(ask, cache),
-    };
-    let mut seen = std::collections::BTreeSet::new();
-    usage.unknown.retain(|why| seen.insert(why.clone()));
-    usage
-}
-
-/// Goes through the places where an attempt is told of though its claim names none.
-fn unnamed(ask: &UsageAsk<'_>, cache: &mut Cache) -> Usage {
-    // The first place that tells something is the one; what the others could not say is not asked for then.
-    let mut why = Vec::new();
-    let places = [hermes::usage::read, agent_usage::of_worker_log, agent_usage::of_folder];
-    for place in places {
-        match place(ask, cache) {
-            Ok(Some(usage)) => return usage,
-            Ok(None) => {}
-            Err(reason) => why.push(reason),
-        }
+    /// What is told is the least there was, for this reason.
+    pub(crate) fn least(&mut self, why: impl Into<String>) {
+        self.is_least = true;
+        self.unknown.push(why.into());
     }
-    if why.is_empty() {
-        why.push("no log or store tells what this attempt used".into());
-    }
-    Usage { unknown: why, ..Usage::default() }
 }

@@ -7,11 +7,12 @@ use std::time::{Duration, SystemTime};
 
 use shared::base::redact::redact;
 use shared::base::time::Time;
-use shared::logs::agents::Homes;
+use shared::logs::agents::{Homes, UsageAsk};
+use shared::logs::attempt;
 use shared::logs::cache::Cache;
 use shared::logs::file::{self, Ask, Of};
 use shared::logs::session::Prices;
-use shared::logs::usage::{self as used, Usage, UsageAsk};
+use shared::logs::usage::Usage;
 use shared::logs::{LogEnd, Reading};
 use tempfile::TempDir;
 
@@ -111,11 +112,15 @@ pub fn usage(data: &[u8]) {
     let ask = attempt(*which, &path, &prices);
     let mut cache = Cache::in_memory();
     write(&path, front, false);
-    used::read(&ask, &mut cache);
+    attempt::usage::read(&ask, &mut cache);
     write(&path, back, true);
-    let pieces = used::read(&ask, &mut cache);
-    assert_eq!(used::read(&ask, &mut cache), pieces, "a second look at the same says something else");
-    let whole = used::read(&ask, &mut Cache::in_memory());
+    let pieces = attempt::usage::read(&ask, &mut cache);
+    assert_eq!(
+        attempt::usage::read(&ask, &mut cache),
+        pieces,
+        "a second look at the same says something else"
+    );
+    let whole = attempt::usage::read(&ask, &mut Cache::in_memory());
     assert_eq!(pieces, whole, "what was used depends on where a pass ended");
     bounded(&whole);
 }

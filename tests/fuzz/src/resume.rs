@@ -9,10 +9,11 @@ use shared::board::{Detail, Event, Run, Status, Task};
 use shared::board::{testing, verification};
 use shared::card::packet::{self, Autopsy, MAX_PACKET, Packet, record};
 use shared::config::Detect;
+use shared::logs::attempt;
 use shared::logs::cache::Cache;
 use shared::logs::health;
 use shared::logs::session::Prices;
-use shared::logs::vitals::{self, MAX_CALLS_TOLD, MAX_EDITED, MAX_FINDINGS, MAX_SLICES, Vitals};
+use shared::logs::vitals::{MAX_CALLS_TOLD, MAX_EDITED, MAX_FINDINGS, MAX_SLICES, Vitals};
 use shared::worktree::state::{Drift, MAX_NAMED, PathState, TreeState, drift};
 
 use super::log::{NOW, attempt, place, write};
@@ -29,18 +30,22 @@ pub fn vitals(data: &[u8]) {
     let ask = attempt(*which, &path, &prices);
     let mut cache = Cache::in_memory();
     write(&path, front, false);
-    vitals::read(&ask, None, &mut cache);
+    attempt::vitals::read(&ask, None, &mut cache);
     write(&path, back, true);
-    let pieces = vitals::read(&ask, None, &mut cache);
-    assert_eq!(vitals::read(&ask, None, &mut cache), pieces, "a second look at the same says something else");
-    let whole = vitals::read(&ask, None, &mut Cache::in_memory());
+    let pieces = attempt::vitals::read(&ask, None, &mut cache);
+    assert_eq!(
+        attempt::vitals::read(&ask, None, &mut cache),
+        pieces,
+        "a second look at the same says something else"
+    );
+    let whole = attempt::vitals::read(&ask, None, &mut Cache::in_memory());
     assert_eq!(pieces, whole, "how it fares depends on where a pass ended");
     if let Some(v) = &whole {
         faring(v);
     }
     if !is_own(&text(rest)) {
         write(&path, format!("\n{} ", planted()).as_bytes(), true);
-        let told = vitals::read(&ask, None, &mut Cache::in_memory());
+        let told = attempt::vitals::read(&ask, None, &mut Cache::in_memory());
         let told = told.map(|v| packet::render(&Packet { autopsy: Some(autopsy(&v)), ..Packet::default() }));
         assert!(!told.as_deref().is_some_and(hidden_in), "{told:?}");
     }

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 
 use rusqlite::Connection;
 use shared::base::time::Time;
-use shared::logs::agents::Homes;
+use shared::logs::agents::{Homes, UsageAsk};
+use shared::logs::attempt;
 use shared::logs::cache::Cache;
 use shared::logs::session::Prices;
-use shared::logs::usage::{self, UsageAsk};
-use shared::logs::vitals;
 
 use super::log::{bounded, place};
 use super::resume::faring;
@@ -48,13 +47,14 @@ pub fn opencode(data: &[u8]) {
         }
         conn.execute_batch("COMMIT").expect("a store of our own");
         let named = PathBuf::from(format!("{}#ses_1", path.display()));
-        let usage = usage::read(&ask(&named, &Prices::default()), &mut Cache::in_memory());
+        let usage = attempt::usage::read(&ask(&named, &Prices::default()), &mut Cache::in_memory());
         assert!(usage.turns.is_some_and(|n| n <= messages), "{usage:?}");
         assert!(usage.tool_calls.is_some_and(|n| n <= parts), "{usage:?}");
         assert!(usage.identical_calls <= usage.tool_calls && usage.edits <= usage.tool_calls, "{usage:?}");
         bounded(&usage);
         let prices = Prices::default();
-        let fares = vitals::read(&ask(&named, &prices), None, &mut Cache::in_memory()).expect("a session");
+        let fares =
+            attempt::vitals::read(&ask(&named, &prices), None, &mut Cache::in_memory()).expect("a session");
         if fares.hidden.is_none() {
             assert!(fares.turns <= Some(messages) && fares.calls <= Some(parts), "{fares:?}");
         }

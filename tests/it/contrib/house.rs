@@ -198,14 +198,8 @@ fn no_watcher_imports_another_one() {
 
 #[test]
 fn no_circle_of_imports_is_in_a_crate() {
-    let circles: Vec<(String, Vec<String>)> = crates()
-        .into_iter()
-        .filter_map(|of| Some((circle(&rooms(&of))?, of)))
-        .map(|(way, of)| (of, way))
-        .collect();
-    // In this one an agent and what reads all of them name each other. No other crate may join.
-    let with: Vec<&str> = circles.iter().map(|(of, _)| of.as_str()).collect();
-    assert_eq!(with, ["logs"], "modules of these crates import each other: {circles:?}");
+    let circles: Vec<Vec<String>> = crates().iter().filter_map(|of| circle(&rooms(of))).collect();
+    assert_eq!(circles, [[""; 0]; 0], "modules of these crates import each other");
     assert_eq!(circle(&modules("policy")), None);
 }
 

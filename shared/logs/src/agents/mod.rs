@@ -13,17 +13,22 @@ use self::record::Record;
 use super::Line;
 use crate::cache::Cache;
 use crate::session::{Millis, Obj, Text};
-use crate::usage::{Usage, UsageAsk};
+use crate::usage::Usage;
 use crate::vitals::Worker;
 
+mod ask;
 pub mod claude;
 pub mod codex;
 pub(crate) mod fact;
 pub mod hermes;
+pub(crate) mod newest;
 pub(crate) mod opencode;
+pub(crate) mod price;
 mod reader;
 pub(crate) mod record;
+pub(crate) mod vitals;
 
+pub use ask::UsageAsk;
 pub use reader::Reader;
 
 /// Every agent that writes lines of JSON, in the order in which its sessions are looked for.

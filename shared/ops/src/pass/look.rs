@@ -13,13 +13,14 @@ use coord::opencode::gather::{self, Ground};
 use coord::opencode::rest::Address;
 use coord::opencode::store;
 use host::Host;
-use logs::agents::Homes;
+use logs::agents::{Homes, UsageAsk};
+use logs::attempt;
 use logs::cache::Cache;
 use logs::operator_patterns::Patterns;
 use logs::provider;
 use logs::session::Prices;
-use logs::usage::{self, Usage, UsageAsk};
-use logs::vitals::{self, Vitals, Worker};
+use logs::usage::Usage;
+use logs::vitals::{Vitals, Worker};
 use policy::runtime::{self, LogFiles};
 use policy::{Pass, UseAsk, World, clock, worktree_note};
 use watch::heal;
@@ -46,11 +47,11 @@ pub fn around<T>(
     let store = opencode.store.as_deref();
     let places = Places { prices: &prices, homes: tools.homes, opencode: store };
     let usage = |ask: &UseAsk<'_>, cache: &mut Cache| {
-        let read = |ask: &UsageAsk<'_>| usage::read(ask, cache);
+        let read = |ask: &UsageAsk<'_>| attempt::usage::read(ask, cache);
         asked(id, ask, places, &[], read).unwrap_or_else(Usage::unknown)
     };
     let vitals = |ask: &UseAsk<'_>, worker: Option<Worker>, cache: &mut Cache| {
-        let read = |ask: &UsageAsk<'_>| vitals::read(ask, worker, cache);
+        let read = |ask: &UsageAsk<'_>| attempt::vitals::read(ask, worker, cache);
         // Where its claim names a log, no other is looked for.
         let below = |w: Worker| tools.homes.held().flat_map(move |at| host.open_below(w.pid, w.ticks, &at));
         let held: Vec<PathBuf> = worker.filter(|_| ask.file.is_none()).into_iter().flat_map(below).collect();

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::agents::newest::{MAX_ENTRIES, MAX_FILES, newest};
 use crate::handle::{Owner, check, open};
-use crate::usage::find::{MAX_ENTRIES, MAX_FILES, newest};
 use crate::vitals::Worker;
 
 /// Most bytes of a pointer.

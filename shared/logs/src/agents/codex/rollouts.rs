@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::agents::UsageAsk;
+use crate::agents::newest::newest;
 use crate::cache::Cache;
 use crate::handle::{Owner, bytes, check, open};
 use crate::session::Millis;
-use crate::usage::UsageAsk;
-use crate::usage::find::newest;
 use crate::usage::window::{When, Window};
 
 /// Most bytes of a first line: it holds the model's instructions, 22 KB of it.

@@ -16,17 +16,20 @@ use std::path::{Path, PathBuf};
 use self::lines::{ProfileLog, SessionLog, WorkerLog};
 use self::sums::{Sums, sums};
 use self::talk::{Heard, Kept, Talk};
+use crate::agents::UsageAsk;
+use crate::agents::price::Priced;
+use crate::agents::vitals::of_record;
 use crate::cache::Cache;
 use crate::handle::Owner;
 use crate::provider;
 use crate::session::Millis;
-use crate::usage::bill::{Priced, no_price};
+use crate::usage::bill::no_price;
 use crate::usage::files::shown;
 use crate::usage::scan::{Begun, Count, MAX_READ, Scan, scan};
 use crate::usage::store::{Store, told};
-use crate::usage::vitals::{Vitals, of_record};
 use crate::usage::window::Window;
-use crate::usage::{Tokens, Usage, UsageAsk};
+use crate::usage::{Tokens, Usage};
+use crate::vitals::Vitals;
 
 /// What the sessions of an attempt at a task of a Hermes board used; `None` where nothing of Hermes tells of one.
 pub(crate) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, String> {

@@ -16,12 +16,13 @@ use rusqlite::params;
 use serde_json::Value;
 
 use self::row::{Message, Part};
+use crate::agents::UsageAsk;
 use crate::session::{Millis, Obj, Prices, Run, mark};
 use crate::usage::bill::{Bill, dollars};
 use crate::usage::files::{Files, shown};
 use crate::usage::store::{MAX_ROW, Store, told};
 use crate::usage::window::{When, Window};
-use crate::usage::{Tokens, Usage, UsageAsk};
+use crate::usage::{Tokens, Usage};
 use base::count::things;
 
 /// Most sessions of one attempt, those of subagents included.

@@ -5,12 +5,13 @@ use serde_json::Value;
 
 use super::row::{Message, Part};
 use super::{Reading, Session};
+use crate::agents::UsageAsk;
 use crate::agents::fact::{Call, Does, Fact, Stop, brief, print};
+use crate::agents::price::Priced;
 use crate::agents::record::Record;
+use crate::agents::vitals::of_record;
 use crate::session::{Millis, Obj};
-use crate::usage::UsageAsk;
-use crate::usage::bill::Priced;
-use crate::usage::vitals::{Vitals, of_record};
+use crate::vitals::Vitals;
 
 const Q_ACTIVE: &str =
     "SELECT max(at) FROM (SELECT max(time_updated) AS at FROM message WHERE session_id = ?1

@@ -1,24 +1,14 @@
 //! How an attempt fares, as the agent's own log tells: whose turn it is, how full its context is, what fails again and again.
 //!
-//! Where [`super::read`] adds up what an attempt used, this keeps the signs by which [`crate::health`] judges it and by which
+//! Where [`crate::usage`] adds up what an attempt used, this keeps the signs by which [`crate::health`] judges it and by which
 //! the next attempt learns of it. Found in the same places and read in the same window of time, so that both speak of one
 //! session; each with a cursor of its own, so that a later pass reads only what is new. All of it is bounded.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
-use super::{Tokens, Usage, UsageAsk};
-use crate::cache::Cache;
+use crate::usage::{Tokens, Usage};
 use base::money::Money;
 use base::time::Time;
-
-mod agent;
-mod place;
-#[cfg(test)]
-mod tests;
-
-pub(crate) use agent::of_record;
 
 /// Most files that are named as edited: those touched last.
 pub const MAX_EDITED: usize = 500;
@@ -254,21 +244,4 @@ impl Vitals {
             ..Vitals::default()
         }
     }
-}
-
-/// How the attempt fares; `None` where nothing tells of it. What cannot be read is said in [`Vitals::hidden`]; nothing is an
-/// error. `cache` knows how far files were read.
-pub fn read(ask: &UsageAsk<'_>, worker: Option<Worker>, cache: &mut Cache) -> Option<Vitals> {
-    let found = match ask.named {
-        Some(named) => place::named(ask, named, cache),
-        None => place::unnamed(ask, worker, cache),
-    };
-    found.unwrap_or_else(|why| Some(Vitals::hidden(why)))
-}
-
-/// The newest write to a file, for logs whose lines state no times.
-fn written(path: &Path) -> Option<Time> {
-    let at = std::fs::symlink_metadata(path).ok()?.modified().ok()?;
-    let seconds = at.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs();
-    i64::try_from(seconds).ok().map(Time)
 }

@@ -6,16 +6,15 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::UsageAsk;
-use super::scan::{Begun, Count, Counted, MAX_READ, Scan, scan};
-use super::window::{Clock, When, Window};
 use crate::agents::record::Record;
-use crate::agents::{Head, Known};
+use crate::agents::{Head, Known, UsageAsk};
 use crate::cache::Cache;
 use crate::file::sniffed;
 use crate::handle::Owner;
 use crate::reader::Shown;
 use crate::session::Millis;
+use crate::usage::scan::{Begun, Count, Counted, MAX_READ, Scan, scan};
+use crate::usage::window::{Clock, When, Window};
 use crate::{Line, Reader};
 use base::count::things;
 use base::time::Time;

@@ -8,7 +8,11 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::agents::Homes;
+use crate::session::Prices;
 use crate::session::testing::{expected, recording};
+use crate::usage::{Reread, Tokens, scan, window};
+use base::money::Money;
+use base::time::Time;
 use config::{Config, PriceKeys};
 
 mod hermes;
@@ -17,7 +21,7 @@ mod opencode;
 pub(super) const NOW: Time = Time(4_000_000_000);
 
 /// An attempt that covers everything there is.
-pub(super) fn ask<'a>(named: Option<&'a Path>, prices: &'a Prices) -> UsageAsk<'a> {
+pub(crate) fn ask<'a>(named: Option<&'a Path>, prices: &'a Prices) -> UsageAsk<'a> {
     UsageAsk {
         task: "t_1",
         profile: None,
@@ -259,7 +263,7 @@ fn of_codex_sums_only_what_was_added_counts() {
     let scanned = scan::Scan { sort: "x", path: &path, owner, window, now: NOW, most: short };
     let new = |_: &fs::File, _| {
         let codex = crate::Reader::named("codex", None);
-        Ok(agent::AgentLog::new(&codex).map(|count| scan::Begun { count, sure: true }))
+        Ok(crate::attempt::log::AgentLog::new(&codex).map(|count| scan::Begun { count, sure: true }))
     };
     let found = scan::scan(&scanned, &mut Cache::in_memory(), new).unwrap().unwrap();
     assert!(found.is_part);

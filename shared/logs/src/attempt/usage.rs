@@ -1,19 +1,54 @@
-//! What the log of an agent says an attempt used.
+//! What an attempt used.
 
 use std::path::Path;
 
-use super::agent::{Session, session};
-use super::bill::{Priced, bill};
-use super::files::{rereads, shown};
-use super::find::{MAX_FILES, in_folder};
-use super::{Usage, UsageAsk, store};
-use crate::agents::opencode;
+use super::find::in_folder;
+use super::log::{Session, session};
+use crate::agents::newest::MAX_FILES;
+use crate::agents::price::{Priced, bill};
 use crate::agents::record::Record;
+use crate::agents::{UsageAsk, hermes, opencode};
 use crate::cache::Cache;
 use crate::handle::Owner;
+use crate::usage::files::{rereads, shown};
+use crate::usage::{Usage, store};
+
+#[cfg(test)]
+pub(super) mod tests;
+
+/// What the attempt used, as far as anything tells: from 2 s before its start to 120 s after its end, or after now while it
+/// runs. What cannot be read is said in [`Usage::unknown`]; nothing is an error. `cache` knows how far files were read, so
+/// that only what is new is read again.
+pub fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Usage {
+    let mut usage = match ask.named {
+        Some(named) => of_named(ask, named, cache),
+        None => unnamed(ask, cache),
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    usage.unknown.retain(|why| seen.insert(why.clone()));
+    usage
+}
+
+/// Goes through the places where an attempt is told of though its claim names none.
+fn unnamed(ask: &UsageAsk<'_>, cache: &mut Cache) -> Usage {
+    // The first place that tells something is the one; what the others could not say is not asked for then.
+    let mut why = Vec::new();
+    let places = [hermes::usage::read, of_worker_log, of_folder];
+    for place in places {
+        match place(ask, cache) {
+            Ok(Some(usage)) => return usage,
+            Ok(None) => {}
+            Err(reason) => why.push(reason),
+        }
+    }
+    if why.is_empty() {
+        why.push("no log or store tells what this attempt used".into());
+    }
+    Usage { unknown: why, ..Usage::default() }
+}
 
 /// The usage a claim's own file tells.
-pub(crate) fn of_named(ask: &UsageAsk<'_>, named: &Path, cache: &mut Cache) -> Usage {
+fn of_named(ask: &UsageAsk<'_>, named: &Path, cache: &mut Cache) -> Usage {
     let at = shown(&named.display().to_string());
     if !named.is_absolute() {
         return Usage::unknown("the log its claim names is not an absolute path");
@@ -35,14 +70,14 @@ pub(crate) fn of_named(ask: &UsageAsk<'_>, named: &Path, cache: &mut Cache) -> U
 }
 
 /// What the board's own log of the task tells, where an agent writes straight into it.
-pub(crate) fn of_worker_log(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, String> {
+fn of_worker_log(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, String> {
     let Some(path) = ask.worker_log else { return Ok(None) };
     of_file(ask, path, Owner::Anybody, cache)
         .map_err(|why| format!("{}: {why}", shown(&path.display().to_string())))
 }
 
 /// What the sessions in the task's folder used that were there during the attempt.
-pub(crate) fn of_folder(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, String> {
+fn of_folder(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, String> {
     let here = in_folder(ask, cache);
     let mut found: Option<Usage> = None;
     for path in here.paths {
@@ -123,13 +158,5 @@ fn both(newer: Usage, older: Usage) -> Usage {
         is_least: newer.is_least || older.is_least,
         unknown: newer.unknown.into_iter().chain(older.unknown).collect(),
         ..newer
-    }
-}
-
-impl Usage {
-    /// What is told is the least there was, for this reason.
-    pub(crate) fn least(&mut self, why: impl Into<String>) {
-        self.is_least = true;
-        self.unknown.push(why.into());
     }
 }

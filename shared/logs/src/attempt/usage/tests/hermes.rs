@@ -2,6 +2,7 @@ use chrono::{Local, TimeZone};
 use rusqlite::{Connection, params};
 
 use super::*;
+use crate::vitals::{Turn, Vitals};
 
 /// When the recorded worker started.
 const FROM: i64 = 1_795_292_220;
@@ -267,7 +268,7 @@ fn one_call(id: &str, command: &str) -> Option<Value> {
 }
 
 /// What heal learns, and what it learns that remembers nothing.
-fn fares(hermes: &mut Hermes) -> vitals::Vitals {
+fn fares(hermes: &mut Hermes) -> Vitals {
     let (root, log) = (hermes.desk.dir.path().to_owned(), hermes.desk.path("t_1.log"));
     let prices = Prices::default();
     let ask = UsageAsk {
@@ -277,8 +278,8 @@ fn fares(hermes: &mut Hermes) -> vitals::Vitals {
         from: Time(FROM),
         ..ask(None, &prices)
     };
-    let known = vitals::read(&ask, None, &mut hermes.desk.cache).unwrap();
-    let anew = vitals::read(&ask, None, &mut Cache::in_memory()).unwrap();
+    let known = crate::attempt::vitals::read(&ask, None, &mut hermes.desk.cache).unwrap();
+    let anew = crate::attempt::vitals::read(&ask, None, &mut Cache::in_memory()).unwrap();
     assert_eq!(known, anew, "read on as if read at once");
     known
 }
@@ -289,16 +290,16 @@ fn messages_are_read_on_where_the_last_pass_stopped() {
     hermes.session("s1", None, FROM + 5, 9, 0);
     hermes.begins(5, "s1", "t_1");
     row(&hermes, "s1", 5, "user", "work kanban task t_1", None, "");
-    assert_eq!(fares(&mut hermes).turn, vitals::Turn::Model);
+    assert_eq!(fares(&mut hermes).turn, Turn::Model);
     for n in 0..6 {
         let (id, at) = (format!("c{n}"), 10 + 10 * n);
         hermes.works(at, "s1", u64::try_from(n).unwrap() + 1);
         row(&hermes, "s1", at, "assistant", "", one_call(&id, "make"), "");
-        assert_eq!(fares(&mut hermes).turn, vitals::Turn::Tool { since: Time(FROM + at) });
+        assert_eq!(fares(&mut hermes).turn, Turn::Tool { since: Time(FROM + at) });
         row(&hermes, "s1", at + 2, "tool", r#"{"output": "no", "exit_code": 2}"#, None, &id);
         let told = fares(&mut hermes);
         assert_eq!(told.failing.map(|f| f.times), Some(u64::try_from(n).unwrap() + 1));
-        assert_eq!((told.turn, told.active), (vitals::Turn::Model, Some(Time(FROM + at + 2))));
+        assert_eq!((told.turn, told.active), (Turn::Model, Some(Time(FROM + at + 2))));
     }
     // A compaction in place writes the newest call once more; what it does is not done again.
     hermes.db.execute("UPDATE messages SET active = 0, compacted = 1", []).unwrap();
@@ -311,7 +312,7 @@ fn messages_are_read_on_where_the_last_pass_stopped() {
     row(&hermes, "s1", 111, "tool", r#"{"output": "no", "exit_code": 2}"#, None, "c6");
     assert_eq!(fares(&mut hermes).failing.map(|f| f.times), Some(7));
     row(&hermes, "s1", 120, "assistant", "Done.", None, "");
-    assert_eq!(fares(&mut hermes).turn, vitals::Turn::Over);
+    assert_eq!(fares(&mut hermes).turn, Turn::Over);
     // The sums of budget-check are of the same reading.
     let usage = hermes.read();
     assert_eq!((usage.tool_calls, usage.identical_calls), (Some(7), Some(7)), "{usage:?}");
@@ -334,10 +335,7 @@ fn what_a_subagent_of_hermes_does_counts_and_is_not_the_agents() {
     }
     let told = fares(&mut hermes);
     assert_eq!((told.failing, told.calls, told.errors), (None, Some(13), Some(12)));
-    assert_eq!(
-        (told.turn, told.active),
-        (vitals::Turn::Tool { since: Time(FROM + 8) }, Some(Time(FROM + 31)))
-    );
+    assert_eq!((told.turn, told.active), (Turn::Tool { since: Time(FROM + 8) }, Some(Time(FROM + 31))));
 }
 
 #[test]
@@ -348,7 +346,7 @@ fn a_store_without_answers_tells_sums_alone() {
     hermes.said("s1", "terminal", &json!({"command": "make"}));
     hermes.begins(5, "s1", "t_1");
     let told = fares(&mut hermes);
-    assert_eq!((told.turn, told.calls, told.is_part), (vitals::Turn::Unknown, Some(1), true));
+    assert_eq!((told.turn, told.calls, told.is_part), (Turn::Unknown, Some(1), true));
 }
 
 #[test]

@@ -11,9 +11,11 @@ use serde_json::{Value, json};
 use super::*;
 use crate::agents::Homes;
 use crate::agents::claude::slug;
+use crate::attempt::usage::tests::ask;
 use crate::session::Prices;
 use crate::session::testing::{expected, recording};
-use crate::usage::tests::ask;
+use crate::usage::Tokens;
+use crate::vitals::{Category, Finding, MAX_CALLS_TOLD, MAX_EDITED, MAX_SLICES, Pace, Severity, Turn};
 
 mod lines;
 
@@ -47,7 +49,7 @@ fn sums_are_those_of_the_usage() {
     for (file, _) in files {
         let dir = tempfile::tempdir().unwrap();
         let path = write(dir.path(), "x.jsonl", recording(&file));
-        let usage = super::super::read(&ask(Some(&path), &prices), &mut Cache::in_memory());
+        let usage = crate::attempt::usage::read(&ask(Some(&path), &prices), &mut Cache::in_memory());
         let vitals = of(&path);
         assert_eq!(
             (vitals.turns, vitals.calls, vitals.errors, vitals.compactions),

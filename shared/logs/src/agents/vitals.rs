@@ -1,43 +1,15 @@
 //! From what a session did to how an attempt fares.
 
-use std::path::Path;
-
-use super::{Repeat, Slice, Turn, Vitals, written};
-use crate::agents::fact::{Does, Used};
-use crate::agents::record::signs::MAX_WORDS;
-use crate::agents::record::slices::{Counted, Slices};
-use crate::agents::record::{Open, Record, Tale, Told};
-use crate::cache::Cache;
-use crate::handle::Owner;
+use super::fact::{Does, Used};
+use super::price::{Priced, bill};
+use super::record::signs::MAX_WORDS;
+use super::record::slices::{Counted, Slices};
+use super::record::{Open, Record, Tale, Told};
 use crate::session::Millis;
-use crate::usage::UsageAsk;
-use crate::usage::agent::{Session, session};
-use crate::usage::bill::{Priced, bill};
 use crate::usage::files::shown;
+use crate::vitals::{Repeat, Slice, Turn, Vitals};
 use base::clip::clip;
 use base::time::Time;
-
-/// How the attempt fares by one log, and by those of its subagents; `None` where there is none, or none of an agent.
-pub(super) fn of_file(
-    ask: &UsageAsk<'_>,
-    path: &Path,
-    owner: Owner,
-    cache: &mut Cache,
-) -> Result<Option<Vitals>, String> {
-    let Some(session) = session(ask, path, owner, cache)? else { return Ok(None) };
-    let source = Some(shown(&path.display().to_string()));
-    if session.is_empty() {
-        return Ok(Some(Vitals { unknown: vec![Session::NONE.into()], source, ..Vitals::default() }));
-    }
-    let agent = session.agent;
-    let mut vitals = of_record(&session.record, Priced { prices: ask.prices, agent: Some(agent) });
-    vitals.format = Some(agent.name().into());
-    vitals.source = source;
-    vitals.is_part |= !session.gaps.is_empty();
-    vitals.unknown.extend(session.gaps);
-    vitals.active = vitals.active.or_else(|| written(path));
-    Ok(Some(vitals))
-}
 
 fn told(call: &str) -> String {
     clip(&shown(call), MAX_WORDS).to_owned()
