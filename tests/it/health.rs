@@ -321,10 +321,7 @@ fn a3_nobody_is_stopped_for_a_silence_that_may_be_a_clock_that_was_set() {
 fn a3_nobody_is_stopped_for_a_silence_in_which_the_machine_slept() {
     let mut w = Work::alone(&silent(7_200)).allow_stop();
     w.board.slept(7_000);
-    let said = w.heal(&[]);
-    assert!(said.contains("tell: Stalled") && said.contains("or the machine suspended then"), "{said}");
-    assert!(w.worker.is_running() && w.status() == "running");
-    w.is_left("a person was told at");
+    w.is_left("skipped: worker alive");
     // Once it was silent for as long while the machine was awake, it is stopped.
     w.board.remembers_more(2_400);
     assert!(w.heal(&[]).contains("resume: Stalled"));
@@ -363,20 +360,41 @@ fn a3b_a_long_tool_is_no_stall() {
     codex.is_left("skipped: worker alive");
 }
 
+/// A session whose last call asks a person.
+fn asks() -> Vec<Value> {
+    let mut lines = recording("claude/sigkill_dangling_tool.jsonl");
+    let call = lines.iter_mut().rev().find(|l| l["type"] == "assistant").unwrap();
+    call["message"]["content"][0]["name"] = json!("AskUserQuestion");
+    lines
+}
+
+#[test]
+fn a_person_whom_an_agent_asked_is_told_and_its_worker_keeps_its_task() {
+    let mut w = Work::new(&aged(asks(), 7_200)).allow_stop();
+    let row = w.board.value("SELECT claim_lock || claim_expires || current_run_id || worker_pid FROM tasks");
+    let said = w.heal(&[]);
+    assert!(said.contains("tell: its worker") && said.contains("asked a person"), "{said}");
+    w.is_left("a person was told at");
+    assert!(w.worker.is_running() && w.status() == "running");
+    let now = w.board.value("SELECT claim_lock || claim_expires || current_run_id || worker_pid FROM tasks");
+    assert_eq!(now, row);
+    let status = ran(w.board.command("watchbill").args(["status", "--db"]).arg(&w.board.db));
+    assert!(status.out.contains(&w.task) && status.out.contains("asked a person"), "{}", status.out);
+    // Answered, it goes on.
+    let goes_on = aged(recording("claude/tools_errors_then_compact_resume.jsonl"), 20);
+    fs::write(&w.transcript, goes_on.iter().map(|l| format!("{l}\n")).collect::<String>()).unwrap();
+    let said = w.heal(&[]);
+    assert!(said.contains("asking-worker is over"), "{said}");
+}
+
 #[test]
 fn healthy_work_is_never_acted_on() {
     let all = recording("claude/tools_errors_then_compact_resume.jsonl");
-    let asks = {
-        let mut lines = recording("claude/sigkill_dangling_tool.jsonl");
-        let call = lines.iter_mut().rev().find(|l| l["type"] == "assistant").unwrap();
-        call["message"]["content"][0]["name"] = json!("AskUserQuestion");
-        lines
-    };
     for (what, lines) in [
         ("a turn that is over", aged(all.clone(), 7_200)),
         ("a compaction by hand", aged(all[..36].to_vec(), 7_200)),
         ("a slow stream", aged(recording("claude/stream_cut_midmessage.jsonl"), 500)),
-        ("a person who is asked", aged(asks, 7_200)),
+        ("a person who is asked", aged(asks(), 240)),
         ("a generation of twenty minutes", silent(1_200)),
         ("a stream of twenty minutes", aged(recording("claude/stream_cut_midmessage.jsonl"), 1_200)),
         ("a build of 65 minutes", aged(recording("claude/sigkill_dangling_tool.jsonl"), 3_900)),

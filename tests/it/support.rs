@@ -373,9 +373,9 @@ impl TestBoard {
         self.remembers_more(86_400);
     }
 
-    /// As if the memory of the passes began so many seconds earlier.
+    /// As if the memory of the passes, and what they saw of the clock, were older by so many seconds.
     pub fn remembers_more(&self, seconds: i64) {
-        self.remembers_less_of("clock-known:", seconds);
+        self.remembers_less_of("clock-", seconds);
     }
 
     /// As if the machine had been suspended for so many seconds since the last pass.
@@ -386,7 +386,7 @@ impl TestBoard {
     fn remembers_less_of(&self, what: &str, seconds: i64) {
         let memory = Connection::open(self.path().join("state/watchbill/state.db")).unwrap();
         let less = format!("UPDATE sightings SET since = since - {seconds} WHERE key LIKE '{what}%'");
-        assert_eq!(memory.execute(&less, []).unwrap(), 1);
+        assert!(memory.execute(&less, []).unwrap() > 0, "{what}");
     }
 
     /// Runs `board` on this board.

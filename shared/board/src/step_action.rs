@@ -77,6 +77,8 @@ open_enum! {
 open_enum! {
     /// The rule that a step follows. A rule about a health check carries the check's name behind a colon.
     Rule {
+        /// The agent of a living worker asked a person.
+        AskingWorker = "asking-worker",
         /// A worker stopped its task with a card of its own, by `board block`.
         ByHand = "by-hand",
         /// Hermes sent the task to triage, because it was blocked for the same reason too often.
@@ -179,6 +181,8 @@ open_enum! {
         Session = "session",
         /// A session's server was started again, and no longer works on it.
         SessionOrphaned = "session-orphaned",
+        /// Nothing was heard of a living worker for hours.
+        SilentWorker = "silent-worker",
         /// A signal stopped a living worker.
         StoppedWorker = "stopped-worker",
         /// What a card asked is settled.

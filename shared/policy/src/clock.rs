@@ -12,7 +12,7 @@ use logs::cache::Cache;
 /// Seconds by which an event may lie in the future, or the clock may have moved, before time is not trusted.
 pub const FUTURE: i64 = 120;
 const MOVED: i64 = 60;
-/// Under this name the state file remembers when a pass saw that the clock had been set.
+/// Under this name the state file remembers when a pass saw that the clock had been set, or that the machine had been suspended.
 const SET: &str = "clock-set:";
 /// And under this one since when it would have seen that.
 const KNOWN: &str = "clock-known:";
@@ -33,10 +33,6 @@ pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option
         let at = world.later_than(pass.now);
         remembered(world.cache, &boot, offset, world.host.slept(), at)
     };
-    if has_moved(moved).is_some() {
-        world.cache.forget(SET, &BTreeSet::new());
-        world.cache.sight(SET, pass.now);
-    }
     let skew = world.hosts.as_ref().and_then(|all| {
         let me = world.host.facts().hostname;
         all.hosts.iter().find(|h| h.host == me).map(|h| h.skew_ms)
@@ -61,18 +57,32 @@ fn note_boot(cache: &mut Cache, boot: &str, offset: i64) {
 fn remembered(cache: &mut Cache, boot: &str, offset: i64, slept: Option<i64>, at: Time) -> Option<i64> {
     note_boot(cache, boot, offset);
     let moved = cache.clock_moved(boot, offset);
-    // While the machine was suspended nothing could give a sign of life.
-    let woke = slept.is_some_and(|slept| note_sleep(cache, boot, slept));
-    if moved.is_none() || woke {
+    let sleep = slept.map(|slept| note_sleep(cache, boot, slept));
+    if moved.is_none() || sleep == Some(Sleep::Unknown) {
         cache.forget(KNOWN, &BTreeSet::new());
         cache.sight(KNOWN, at);
+    }
+    // While the machine was suspended nothing could give a sign of life or renew a claim.
+    if has_moved(moved).is_some() || sleep == Some(Sleep::Woke) {
+        cache.forget(SET, &BTreeSet::new());
+        cache.sight(SET, at);
     }
     moved
 }
 
-/// Remembers how long the machine was suspended in this boot. Gives whether that may have grown by more than a minute since a pass last
-/// remembered it.
-fn note_sleep(cache: &mut Cache, boot: &str, slept: i64) -> bool {
+/// What a pass learns of the time in which its machine was suspended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sleep {
+    /// No pass remembered anything of it in this boot.
+    Unknown,
+    /// It was suspended for more than a minute since a pass last remembered it.
+    Woke,
+    /// It was not.
+    Awake,
+}
+
+/// Remembers how long the machine was suspended in this boot.
+fn note_sleep(cache: &mut Cache, boot: &str, slept: i64) -> Sleep {
     let key = format!("{SLEPT}{boot}");
     let known = cache.newest(&key).map(|(_, seconds)| seconds.0);
     // In another time namespace it may be less.
@@ -80,7 +90,11 @@ fn note_sleep(cache: &mut Cache, boot: &str, slept: i64) -> bool {
         cache.forget(SLEPT, &BTreeSet::new());
         cache.sight(&key, Time(slept));
     }
-    known.is_none_or(|known| slept - known > MOVED)
+    match known {
+        None => Sleep::Unknown,
+        Some(known) if slept - known > MOVED => Sleep::Woke,
+        Some(_) => Sleep::Awake,
+    }
 }
 
 /// When the boot of this id began by the earliest reading of the wall clock that a pass took in it.
@@ -96,8 +110,8 @@ pub fn remember(world: &mut World<'_>, pass: &Pass, rows: &[Task]) {
     }
 }
 
-/// Since when the wall clock runs steadily, by that clock: a time before it cannot be compared with now. `None`: no pass saw it
-/// being set.
+/// Since when the wall clock runs steadily and the machine is awake, by that clock: what was silent before need not have been. `None`:
+/// no pass saw the clock being set or the machine waking.
 pub fn steady_since(world: &World<'_>, pass: &Pass) -> Option<Time> {
     if pass.clock_given {
         return None;
@@ -105,8 +119,8 @@ pub fn steady_since(world: &World<'_>, pass: &Pass) -> Option<Time> {
     world.cache.newest(SET).map(|(_, at)| at.min(pass.now))
 }
 
-/// Since when passes would have seen that the wall clock was set, and since when the machine is awake; what happened to the clock before
-/// is lost with the state file. `None`: the clock is given.
+/// Since when passes would have seen that the wall clock was set or the machine suspended; what happened before is lost with the state
+/// file. `None`: the clock is given.
 pub fn known_since(world: &World<'_>, pass: &Pass) -> Option<Time> {
     if pass.clock_given {
         return None;
@@ -158,36 +172,36 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_from_before_the_machine_woke_up() {
+    fn a_pass_remembers_when_the_machine_woke_up() {
         let mut memory = Cache::in_memory();
-        let known_after = |memory: &mut Cache, at, boot, slept| {
+        let after = |memory: &mut Cache, at, boot, slept| {
             let mut cache = memory.recall();
             remembered(&mut cache, boot, 0, slept, Time(at));
             memory.remember(&cache);
-            memory.newest(KNOWN).map(|(_, since)| since.0)
+            [KNOWN, SET].map(|name| memory.newest(name).map(|(_, since)| since.0))
         };
-        // At that time, in that boot, slept for so long: since when silence is known.
-        for (at, boot, slept, known) in [
-            (100, "b1", Some(0), 100),
-            (200, "b1", Some(40), 100),
-            (300, "b1", Some(61), 300),
-            (400, "b1", Some(61), 300),
-            (500, "b1", Some(121), 300),
-            (30_000, "b1", Some(28_861), 30_000),
+        // At that time, in that boot, slept for so long: since when anything is known, and since when the machine is awake.
+        for (at, boot, slept, known, awake) in [
+            (100, "b1", Some(0), 100, None),
+            (200, "b1", Some(40), 100, None),
+            (300, "b1", Some(61), 100, Some(300)),
+            (400, "b1", Some(61), 100, Some(300)),
+            (500, "b1", Some(121), 100, Some(300)),
+            (30_000, "b1", Some(28_861), 100, Some(30_000)),
             // In another time namespace, by a host that cannot tell, and after a boot.
-            (30_100, "b1", Some(-500), 30_000),
-            (30_200, "b1", None, 30_000),
-            (30_300, "b1", Some(100), 30_300),
-            (40_000, "b2", Some(9_000), 40_000),
+            (30_100, "b1", Some(-500), 100, Some(30_000)),
+            (30_200, "b1", None, 100, Some(30_000)),
+            (30_300, "b1", Some(100), 100, Some(30_300)),
+            (40_000, "b2", Some(9_000), 40_000, Some(30_300)),
         ] {
-            assert_eq!(known_after(&mut memory, at, boot, slept), Some(known), "{at} {boot} {slept:?}");
+            assert_eq!(after(&mut memory, at, boot, slept), [Some(known), awake], "{at} {boot} {slept:?}");
         }
         assert_eq!(memory.names(SLEPT).collect::<Vec<_>>(), ["b2"]);
         // What an earlier version remembered tells nothing of sleep.
         let mut cache = memory.recall();
         cache.forget(SLEPT, &BTreeSet::new());
         memory.remember(&cache);
-        assert_eq!(known_after(&mut memory, 50_000, "b2", Some(9_000)), Some(50_000));
+        assert_eq!(after(&mut memory, 50_000, "b2", Some(9_000)), [Some(50_000), Some(30_300)]);
     }
 
     #[test]

@@ -22,6 +22,12 @@ pub const EXITED: &str = "exited-worker";
 /// The key of a worker that a signal stopped.
 pub const STOPPED: &str = "stopped-worker";
 
+/// The key of a worker whose agent asked a person.
+pub const ASKING: &str = "asking-worker";
+
+/// The key of a living worker of which nothing was heard for hours.
+pub const SILENT: &str = "silent-worker";
+
 /// Under this key the step that holds a task for its card says that what refused it is nothing to it any more: it was moved.
 pub const MOVED: &str = "moved";
 
@@ -119,7 +125,8 @@ pub fn told(d: &Detail) -> Option<&Event> {
 
 fn is_told(e: &Event) -> bool {
     let of_worker = |key: &str| {
-        [OLDER_WORKER, HOST_REFUSES, EXITED, STOPPED].contains(&key) || key.starts_with("health:")
+        [OLDER_WORKER, HOST_REFUSES, EXITED, STOPPED, ASKING, SILENT].contains(&key)
+            || key.starts_with("health:")
     };
     e.kind == EventKind::Detected && e.by() == Some(HEAL) && key(e).is_some_and(of_worker)
 }

@@ -41,21 +41,27 @@ impl Rules<'_> {
         if let Some(verdict) = passing.or_else(|| self.still_there(t, look)) {
             return verdict;
         }
-        let Some(vitals) = &t.vitals else { return Verdict::Leave(alive) };
-        if let Some(why) = &vitals.hidden {
+        if let Some(why) = t.vitals.as_ref().and_then(|vitals| vitals.hidden.as_ref()) {
             return Verdict::Unknown(format!("{alive}; its health is unknown: {why}"));
         }
         let steady = self.seen.steady_since.max(stopped::went_on(t));
+        let well = |alive: &str| {
+            if let Some(verdict) = self.silent(t, look, steady) {
+                return verdict;
+            }
+            match needs_operator::told(&t.detail).and_then(needs_operator::key) {
+                Some(key) => self.no_more(t, key, alive),
+                None => Verdict::Leave(alive.to_owned()),
+            }
+        };
+        let Some(vitals) = &t.vitals else { return well(&alive) };
         let alerts = self.alerts(vitals, steady);
         let acting = alerts.iter().find(|a| self.policy.action(a.check) != Action::Ignore);
         let Some(alert) = acting else {
             let ignored: Vec<_> = alerts.iter().map(|a| format!("{} ({})", a.check, said(a))).collect();
             let told =
                 if ignored.is_empty() { String::new() } else { format!("; ignored: {}", ignored.join(", ")) };
-            if let Some(key) = needs_operator::told(&t.detail).and_then(needs_operator::key) {
-                return self.no_more(t, key, &format!("{alive}{told}"));
-            }
-            return Verdict::Leave(format!("{alive}{told}"));
+            return well(&format!("{alive}{told}"));
         };
         if let Some(card) = t.detail.cards.first() {
             let because = format!(

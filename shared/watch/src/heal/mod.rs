@@ -12,6 +12,7 @@ mod observe;
 mod resume;
 mod running;
 pub mod seen;
+mod silent;
 mod stopped;
 mod stuck;
 #[cfg(test)]
@@ -63,6 +64,7 @@ impl Watcher for Heal {
         StepAction::Tell,
     ];
     const RULES: &'static [Rule] = &[
+        Rule::AskingWorker,
         Rule::CrashLoop,
         Rule::DeadWorker,
         Rule::DispatcherRestart,
@@ -82,6 +84,7 @@ impl Watcher for Heal {
         Rule::RecycledPid,
         Rule::ResumeCap,
         Rule::SessionOrphaned,
+        Rule::SilentWorker,
         Rule::StoppedWorker,
         Rule::TreeDrift,
         Rule::UnexplainedBlock,

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::resume::{self, Ground, Warnings};
 use super::seen::TaskSeen;
-use super::{Rules, Verb, Verdict, count, history, hold};
+use super::{Rules, Verb, Verdict, count, hold};
 use base::cause::{Cause, Owner};
 use base::count::times;
 use base::time::{Time, words};
@@ -20,7 +20,7 @@ use policy::{authorship, clock};
 
 /// Seconds for which a log that cannot be read stops a task before a person is asked: whoever mends a disk, a mount or a mode in
 /// working hours has done so by then, and no night is lost altogether.
-const BLIND: i64 = 6 * 3_600;
+pub(super) const BLIND: i64 = 6 * 3_600;
 
 /// Why a task is parked, and when its provider answers again where its log says so.
 pub(super) struct Hold {
@@ -73,7 +73,7 @@ impl Rules<'_> {
         let excused = match () {
             () if rebooted => Some("the machine was restarted since"),
             () if orphan_row => Some("the task had lost its claim"),
-            () if look.claimer == Life::Gone && !history::claimer_tells_nothing(&t.detail) => {
+            () if look.claimer == Life::Gone && self.claimer_should_live(&t.detail) => {
                 Some("its dispatcher is gone too")
             }
             () => None,
@@ -357,7 +357,7 @@ impl Rules<'_> {
     }
 
     /// Seconds since the newest sign of life of the present attempt.
-    fn quiet(&self, t: &TaskSeen) -> i64 {
+    pub(super) fn quiet(&self, t: &TaskSeen) -> i64 {
         let started = self.started(t);
         let run_beat = t.detail.current_run().and_then(|r| r.last_heartbeat_at);
         let session = t.session.as_ref().and_then(|s| s.active);

@@ -243,16 +243,19 @@ impl Rules<'_> {
         self.step(t, verb, |trail| hermes::needs_person(d, &HandOver::UnexplainedBlock, person, trail))
     }
 
-    /// Whether the attempts that failed were claimed by a dispatcher that is gone: their deaths were its restart. A
-    /// command line that dispatches from cron is gone by nature and proves nothing, and so is a worker that claimed for itself.
+    /// Whether the attempts that failed were claimed by a dispatcher that is gone: their deaths were its restart.
     fn dispatcher_restarted(&self, t: &TaskSeen) -> bool {
-        if !self.seen.runtime.as_ref().is_some_and(|r| r.is_daemon) {
-            return false;
-        }
         let gone = t.worker.as_ref().is_some_and(|w| w.claimer == Life::Gone);
-        t.detail.newest_lock().and_then(claimer_pid).is_some()
+        self.seen.runtime.is_some()
+            && t.detail.newest_lock().and_then(claimer_pid).is_some()
             && gone
-            && !history::claimer_tells_nothing(&t.detail)
+            && self.claimer_should_live(&t.detail)
+    }
+
+    /// Whether who claimed the newest attempt lives as long as its workers, so that its end tells something. A command line that
+    /// dispatches from cron is gone by nature, and so is a worker that claimed for itself.
+    pub(super) fn claimer_should_live(&self, d: &Detail) -> bool {
+        self.seen.runtime.as_ref().is_none_or(|r| r.is_daemon) && !history::claimer_tells_nothing(d)
     }
 
     /// Why a task that is to be set free must wait: its worker, or what it left running, still is at work.

@@ -234,7 +234,7 @@ fn seen(tasks: Vec<TaskSeen>) -> Seen {
         }),
         runtime: Some(Runtime {
             dispatcher: Dispatcher::Absent,
-            is_daemon: false,
+            is_daemon: true,
             failure_limit: Some(2),
             interval: 60,
             profiles: ["luna", "nova"].into_iter().collect(),
@@ -382,6 +382,22 @@ fn what_is_no_fault_of_the_task_is_not_counted() {
         }
     });
     says(often, "requeue dead-worker: worker 42 gone, last heard from 15m ago (failure 1 of 2)");
+}
+
+#[test]
+fn a_dispatcher_that_cron_starts_is_gone_by_nature() {
+    let claimer = with!(running(Life::Gone, 900), |t| t.worker.as_mut().unwrap().claimer = Life::Gone);
+    for (is_daemon, end) in [
+        (Some(true), "(its dispatcher is gone too)"),
+        (Some(false), "(failure 1 of 2)"),
+        (None, "(its dispatcher is gone too)"),
+    ] {
+        let mut seen = seen(vec![claimer.clone()]);
+        seen.runtime =
+            seen.runtime.zip(is_daemon).map(|(runtime, is_daemon)| Runtime { is_daemon, ..runtime });
+        let d = decide(&seen, &pass(), &config());
+        assert!(line(&d).ends_with(end), "{is_daemon:?} {}", line(&d));
+    }
 }
 
 #[test]
@@ -1373,7 +1389,11 @@ proptest! {
         let row = &t.detail.task;
         let life = t.worker.as_ref().unwrap().life;
         if row.status == Status::Running {
-            prop_assert!(life != Life::Alive);
+            // Of a living worker a person is told, and nothing else.
+            if life == Life::Alive {
+                prop_assert!(step.only_adds() && step.stop.is_none(), "{step:?}");
+                return Ok(());
+            }
             // The one exception is a lease: no worker was ever recorded, and its claim ran out here.
             let lease = row.worker_pid.is_none() && row.claim_lock.is_some() && t.claim_here;
             prop_assert!(life == Life::Gone || lease, "{step:?}");
@@ -1449,7 +1469,7 @@ fn a_log_that_cannot_be_read_is_told_and_after_six_hours_a_persons() {
         let says = |c: &Change| matches!(c, Change::AddEvent { kind, payload, .. } if kind == "blocked" && payload["cause"] == "log-unreadable");
         assert!(d.steps[0].changes.iter().any(says) && d.findings.is_empty(), "{d:?}");
     }
-    assert_eq!(blind(running(Life::Alive, HOURS)).steps, []);
+    assert_eq!(blind(running(Life::Alive, HOURS - 1)).steps, []);
     assert_eq!(blind(running(Life::Unknown, HOURS)).findings, [""; 0], "whether it died is not known either");
 }
 

@@ -89,6 +89,52 @@ fn a_worker_that_a_signal_stopped_is_told_of_once_and_never_requeued_or_killed_f
     begins(&gone, &config(), "requeue dead-worker");
 }
 
+#[test]
+fn a_living_worker_that_asks_or_is_silent_is_told_of_once() {
+    const HOURS: i64 = 3_600;
+    let asks = |seconds| Vitals { turn: Turn::Person { since: ago(seconds) }, ..Vitals::default() };
+    let over = |seconds| Vitals { turn: Turn::Over, active: Some(ago(seconds)), ..Vitals::default() };
+    let silent = |hours| with!(running(Life::Alive, hours * HOURS), |t| t.detail.task.claim_expires = None);
+    let claimed = |ended: i64| {
+        with!(silent(8), |t| {
+            t.detail.task.claim_expires = Some(ago(ended * HOURS));
+            let claim = t.detail.events.iter_mut().find(|e| e.kind == EventKind::Claimed).unwrap();
+            claim.payload["watchbill"] = json!({});
+        })
+    };
+    let fares = |vitals: Vitals| with!(silent(30), |t| t.vitals = Some(vitals));
+    for (t, want) in [
+        (fares(asks(300)), "- worker alive: as seen"),
+        (fares(asks(301)), "tell asking-worker: its worker asked a person 5m ago, and waits for the answer"),
+        (fares(over(5 * HOURS)), "- worker alive: as seen"),
+        (fares(over(6 * HOURS)), "tell silent-worker: its worker lives, and nothing was heard of it for 6h"),
+        // A tool or the model may take its time: the checks know how long.
+        (fares(Vitals { turn: Turn::Tool { since: ago(60) }, ..asks(9 * HOURS) }), "- worker alive: as seen"),
+        (silent(5), "- worker alive: as seen"),
+        (silent(6), "tell silent-worker: its worker lives, and nothing was heard of it for 6h"),
+        // Its claim was good until an hour ago.
+        (claimed(1), "- worker alive: as seen"),
+        (claimed(6), "tell silent-worker: "),
+        (with!(silent(30), |t| t.log_at = Some(ago(HOURS))), "- worker alive: as seen"),
+        (with!(silent(30), |t| t.detail.cards.push("t_0000000c".into())), "- worker alive: as seen"),
+    ] {
+        says(t, want);
+    }
+    for (t, key) in [(fares(asks(900)), needs_operator::ASKING), (silent(9), needs_operator::SILENT)] {
+        let d = decided(t.clone());
+        assert_eq!((kinds(&d).as_str(), status_after(&d)), ("watchbill_detected commented", None));
+        let told = |t: TaskSeen| with!(t, |t| t.detail.events.push(told(60, key, false)));
+        assert!(needs_operator::told(&told(t.clone()).detail).is_some(), "{key}");
+        assert!(decided(told(t)).steps.is_empty(), "{key}");
+        let on = with!(told(silent(1)), |t| t.vitals = None);
+        says(on, &format!("tell {key}: {key} is over: worker alive"));
+    }
+    // How long it has been silent nobody knows where the machine slept.
+    let mut slept = seen(vec![silent(9), fares(asks(9 * HOURS))]);
+    slept.steady_since = Some(ago(120));
+    assert!(decide(&slept, &pass(), &config()).steps.is_empty());
+}
+
 /// A living worker that fares so.
 fn faring(vitals: Vitals) -> TaskSeen {
     with!(running(Life::Alive, 7_300), |t| {

@@ -1,0 +1,54 @@
+//! A living worker that does nothing more by itself, and of which no check says that anything is wrong: its agent asked a person, or
+//! is done, or nothing tells of it. Nobody takes its work away; a person is told.
+
+use serde_json::json;
+
+use super::running::BLIND;
+use super::seen::TaskSeen;
+use super::{Rules, Verdict};
+use base::time::{Time, words};
+use config::span::seconds;
+use host::Look;
+use logs::vitals::Turn;
+use policy::needs_operator::{ASKING, SILENT};
+
+impl Rules<'_> {
+    /// Tells a person of a worker that asks one, or that gave no sign of life for [`BLIND`] seconds and past the end of its claim.
+    /// `steady`: no wait began before.
+    pub(super) fn silent(&self, t: &TaskSeen, look: &Look, steady: Option<Time>) -> Option<Verdict> {
+        if !t.detail.cards.is_empty() {
+            return None;
+        }
+        let waited = |since: Time| self.seen.now.since(steady.map_or(since, |steady| since.max(steady)));
+        let pid = look.worker_pid.map_or_else(String::new, |pid| format!(" (pid {pid})"));
+        match t.vitals.as_ref().map_or(Turn::Unknown, |vitals| vitals.turn) {
+            Turn::Person { since } => {
+                let waited = Some(waited(since)).filter(|w| *w > seconds(self.detect.human_wait))?;
+                let because =
+                    format!("its worker{pid} asked a person {} ago, and waits for the answer", words(waited));
+                Some(self.tell(t, ASKING, because, "answer in the session of its worker", json!([])))
+            }
+            Turn::Over | Turn::Unknown => {
+                let waited = Some(waited(self.heard(t))).filter(|w| *w >= BLIND)?;
+                let because = format!(
+                    "its worker{pid} lives, and nothing was heard of it for {}: its task waits for it as long as it lives",
+                    words(waited)
+                );
+                let mend = "look whether its worker still works; once it has ended, heal requeues the task";
+                Some(self.tell(t, SILENT, because, mend, json!([])))
+            }
+            // The checks of its health know how long these may take.
+            Turn::Model | Turn::Stream | Turn::Tool { .. } => None,
+        }
+    }
+
+    /// When the newest sign of life of a worker was good for: until the end of its claim, which is believed no longer than
+    /// `heal.claim_ceiling`.
+    fn heard(&self, t: &TaskSeen) -> Time {
+        let written = t.vitals.as_ref().and_then(|vitals| vitals.active).filter(|at| self.is_sane(*at));
+        let sign = self.seen.now.plus(-self.quiet(t));
+        let sign = written.map_or(sign, |written| sign.max(written));
+        let latest = sign.plus(seconds(self.policy.claim_ceiling));
+        t.detail.claimed_until().map_or(sign, |until| until.min(latest).max(sign))
+    }
+}
