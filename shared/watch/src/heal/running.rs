@@ -74,7 +74,7 @@ impl Rules<'_> {
             () if rebooted => Some("the machine was restarted since"),
             () if orphan_row => Some("the task had lost its claim"),
             () if look.claimer == Life::Gone && !history::claimer_tells_nothing(&t.detail) => {
-                Some("its dispatcher is gone too")
+                Some("the dispatcher that started it is gone too")
             }
             () => None,
         };
