@@ -100,7 +100,7 @@ fn flags_alone_set_everything_up_and_a_second_time_changes_nothing() {
 
     let again = init(&b, &flags).ok();
     assert!(
-        again.ends_with("\nnothing to do\nno test message: `watchbill notify --test` sends one\n"),
+        again.contains("\nnothing to do\nno test message: `watchbill notify --test` sends one\n"),
         "{again}"
     );
     assert!(again.contains("orchestrator monday\n") && again.contains("its work may go to sol\n"), "{again}");

@@ -148,14 +148,11 @@ impl Book {
         self.failing = None;
     }
 
-    /// One that tells nothing did not arrive. However often a person tries, that is one try: the messages after it wait no longer.
+    /// One that tells nothing did not arrive. However often a person tries that, no message waits longer for it.
     pub fn unreached(&mut self, why: &str, now: Time) {
-        if self.failing.is_none() {
-            self.failed(why.to_owned(), now);
-        }
-        if let Some(failing) = &mut self.failing {
-            (failing.why, failing.tested) = (why.to_owned(), true);
-        }
+        let none = Failing { since: now, tries: 0, next: now, why: String::new(), tested: true };
+        let failing = self.failing.get_or_insert(none);
+        (failing.why, failing.tested) = (why.to_owned(), true);
     }
 
     /// What is to be told now. `elsewhere`: boards of which another host tells this target.

@@ -15,7 +15,7 @@ const MAX_FAILED: u32 = 3;
 pub struct Failing {
     /// When the first of them was.
     pub since: Time,
-    /// How many.
+    /// How many, test messages aside.
     pub tries: u32,
     /// When the next one is.
     pub next: Time,
@@ -47,7 +47,7 @@ fn one(target: &TargetSeen, now: Time) -> Finding {
         Err(why) => return Finding::warning(FAILING, about, format!("what it was told is not known: {why}")),
     };
     let tries = match failing.tries {
-        1 if failing.tested => "a test message".into(),
+        0 => "a test message".into(),
         1 => "the last try".into(),
         n => format!("the last {n} tries"),
     };
