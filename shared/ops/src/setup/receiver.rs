@@ -26,7 +26,7 @@ pub enum Receiver {
 
 /// What may be typed.
 const FORMS: &str = "write an address like you@example.org, a URL like https://ntfy.example/topic, or telegram:CHAT; for a URL of \
-                     another form write json:, ntfy:, slack: or discord: before it; a command is no answer here: it stands in the \
+                     another form write json:, ntfy:, slack: or discord: before it; a command stands in the \
                      configuration, as [notify.NAME] with command = [\"PROGRAM\", \"ARGUMENT\"]";
 
 /// Forms that may be written before a URL.
