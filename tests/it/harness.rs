@@ -331,7 +331,10 @@ fn a_worker_at_work_is_alive_and_a_killed_one_is_gone() {
     until("the command ends", || is_gone(d.pid()));
     assert!(d.b.later(120, &[]).ok().contains("note: worker"));
     let said = d.b.later(180, &[]).ok();
-    assert!(said.contains("requeue: worker") && said.contains("its dispatcher is gone too"), "{said}");
+    assert!(
+        said.contains("requeue: worker") && said.contains("the dispatcher that started it is gone too"),
+        "{said}"
+    );
     assert_eq!(d.status(), "ready");
 }
 

@@ -99,7 +99,10 @@ fn flags_alone_set_everything_up_and_a_second_time_changes_nothing() {
     assert!(b.path().join(".config/systemd/user/watchbill-notify.timer").exists());
 
     let again = init(&b, &flags).ok();
-    assert!(again.ends_with("\nnothing to do\n") || again.contains("nothing to do\n"), "{again}");
+    assert!(
+        again.contains("\nnothing to do\nno test message: `watchbill notify --test` sends one\n"),
+        "{again}"
+    );
     assert!(again.contains("orchestrator monday\n") && again.contains("its work may go to sol\n"), "{again}");
     assert_eq!(fs::read_to_string(b.path().join("mails")).unwrap(), mail, "no second message");
     assert_eq!(written(&b), want);
@@ -190,6 +193,7 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
         (&["--fallback", "luna"], 2, "write PROFILE=NAME"),
         (&["--fallback", "luna=ghost"], 2, "there is no profile ghost"),
         (&["--tell", "nobody"], 2, "write an address like you@example.org"),
+        (&["--tell", "/bin/page"], 2, "as [notify.NAME] with command = [\"PROGRAM\", \"ARGUMENT\"]"),
         (&["--board", "nope"], 66, "no such board"),
         (&["--hermes-root", "/nope"], 66, "no board found"),
         (&["--as", "cron"], 2, "cannot be used with"),
@@ -228,7 +232,7 @@ fn no_first_pass_is_promised_where_nothing_starts_one() {
     init(&b, &["--help"]).ok();
     fs::write(b.path().join("tools/proc/9/comm"), "crontab\n").unwrap();
     let planned = init(&b, &["--as", "cron", "--orchestrator", "monday", "-n"]);
-    assert_eq!(planned.code, 0, "{planned:?}");
+    assert!(planned.code == 0 && planned.out.contains("warning: no cron daemon runs here"), "{planned:?}");
     let said = init(&b, &["--as", "cron", "--orchestrator", "monday"]);
     assert!(said.code == 1 && said.err.contains("no cron daemon runs here"), "{said:?}");
     assert!(!said.out.contains("The first pass"), "{said:?}");
@@ -301,6 +305,90 @@ fn a_test_message_that_does_not_arrive_is_said() {
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("webhook: 127.0.0.1:9 takes no connection"), "{said:?}");
     assert_eq!(written(&b), "[notify.webhook]\nurl = \"http://127.0.0.1:9/x\"\n");
+}
+
+/// The mailer of `init` says what is missing, the line what to run then, and `status` does not forget it.
+#[test]
+fn a_mail_that_cannot_be_sent_is_told_with_what_to_do() {
+    let b = home(&PROFILES);
+    init(&b, &["--help"]).ok();
+    let sendmail = b.path().join("tools/sendmail");
+    executable(&sendmail, "#!/bin/sh\necho no relay >&2; exit 75\n");
+    let said = init(&b, &["--no-timers", "--tell", "me@example.org"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let again = "mend that, then: watchbill notify --test --target mail";
+    assert!(said.err.contains(": no relay; ") && said.err.contains(again), "{said:?}");
+    let watchbill = |args: &[&str]| {
+        let mut command = tools::watchbill(&b, args);
+        ran(command.env_remove("HERMES_HOME").env_remove("XDG_STATE_HOME").env_remove("WATCHBILL_CONFIG"))
+    };
+    let status = watchbill(&["status"]).ok();
+    assert!(status.contains("! notify mail: a test message failed, for "), "{status}");
+    assert!(status.contains("\n    do: watchbill notify --test --target mail\n"), "{status}");
+    assert!(watchbill(&["check"]).out.contains("notify mail: a test message failed"));
+    // A machine may have one where no `PATH` of ours hides it.
+    if ["/usr/bin", "/bin", "/usr/sbin", "/usr/lib"]
+        .iter()
+        .all(|dir| !PathBuf::from(dir).join("sendmail").exists())
+    {
+        fs::remove_file(&sendmail).unwrap();
+        let said = watchbill(&["notify", "--test", "--target", "mail"]).fails(1);
+        let want = "there is no sendmail here: install a package that has it, such as msmtp-mta";
+        assert!(said.contains(want), "{said}");
+    }
+    executable(&sendmail, "#!/bin/sh\ncat >/dev/null\n");
+    assert!(watchbill(&["notify", "--test"]).ok().starts_with("mail: sent: "));
+    assert!(!watchbill(&["status"]).ok().contains("notify mail"));
+}
+
+/// A board outside of any Hermes root, where nothing names one.
+#[test]
+fn a_board_that_only_db_names_is_written_so_that_it_is_found_again() {
+    let b = TestBoard::new();
+    let night = b.path().join("night");
+    for name in ["board.db", "other.db"] {
+        fs::create_dir_all(&night).unwrap();
+        ran(b.command("board").arg("init").arg(night.join(name))).ok();
+    }
+    let watchbill = |args: &[&str]| {
+        let mut command = tools::watchbill(&b, args);
+        command.env_remove("HERMES_HOME").env_remove("XDG_STATE_HOME").env_remove("WATCHBILL_CONFIG");
+        ran(command.current_dir(b.path()))
+    };
+    let said = watchbill(&["status"]).fails(66);
+    assert!(said.contains("name a board with --db, or set board.db in the configuration"), "{said}");
+
+    let flags = ["init", "--no-timers", "--db", "night/board.db"];
+    let key = format!("db = \"{}\"\n", night.join("board.db").display());
+    let planned = watchbill(&[&flags[..], &["-n"]].concat()).ok();
+    assert!(
+        planned.contains(&format!("    [board]\n    {key}")) && !planned.contains("nothing to do"),
+        "{planned}"
+    );
+    assert_eq!(written(&b), "");
+    watchbill(&flags).ok();
+    assert_eq!(written(&b), format!("[board]\n{key}"));
+    for command in [["status"], ["run"], ["report"]] {
+        assert_eq!(watchbill(&command).code, 0, "{command:?}");
+    }
+    let again = watchbill(&flags).ok();
+    assert!(again.ends_with("\nnothing to do\n"), "{again}");
+
+    // The key names one board.
+    let other = night.join("other.db").display().to_string();
+    let said = watchbill(&["init", "--no-timers", "--db", &other]);
+    let want = format!("{other}: found with --db alone; the configuration says board.db = ");
+    assert!(said.code == 0 && said.err.contains(&want), "{said:?}");
+    assert_eq!(written(&b), format!("[board]\n{key}"));
+
+    // What is found anyway needs no key.
+    let b = home(&PROFILES);
+    let db = b.db.display().to_string();
+    assert!(
+        init(&b, &["--no-timers", "--orchestrator", "monday", "--db", &db, "-n"]).ok().contains("monday")
+    );
+    init(&b, &["--no-timers", "--db", &db]).ok();
+    assert_eq!(written(&b), "");
 }
 
 /// Answers one question after the other; `EOF` ends the input.

@@ -70,7 +70,7 @@ fn each_task_is_in_its_list_and_what_is_well_in_none() {
     let said = ask(&b, &[]).ok();
     let place = |words: &str| said.find(words).unwrap_or_else(|| panic!("{words}: {said}"));
     assert!(
-        place("1 needs you, 1 waits, 1 ready again, 1 skipped; 0 done, 0 running, 2 ready")
+        place("1 task needs you, 1 waits, 1 ready again, 1 skipped; 0 done, 0 running, 2 ready")
             < place("\nneeds you\n"),
         "{said}"
     );

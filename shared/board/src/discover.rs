@@ -244,8 +244,9 @@ fn all(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
     found.extend(which.configured.as_ref().map(|at| placed(at, None)));
     if found.is_empty() {
         let at = root.map_or_else(|| "no Hermes root".to_owned(), |r| r.display().to_string());
-        return Err(Error::new(Kind::NoInput, at, "no board found")
-            .hint("set HERMES_HOME or --hermes-root, or name a board with --db"));
+        return Err(Error::new(Kind::NoInput, at, "no board found").hint(
+            "set HERMES_HOME or --hermes-root, name a board with --db, or set board.db in the configuration",
+        ));
     }
     Ok(found)
 }

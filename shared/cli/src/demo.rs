@@ -581,7 +581,7 @@ fn text(before: &[Task], after: &[Task], first: &Value, second: &Value, untouche
 
 /// Without what heal makes of the age of the scene: it is older than a machine that was started a minute ago.
 fn plain(why: String) -> String {
-    let known = [" (its dispatcher is gone too)", " (the machine was restarted since)"];
+    let known = [" (the dispatcher that started it is gone too)", " (the machine was restarted since)"];
     known.iter().fold(why, |why, known| why.replace(known, ""))
 }
 

@@ -15,7 +15,7 @@ use self::ask::Terminal;
 use self::plan::Plan;
 use super::timers::{Action, As, Done, TimersArgs};
 use super::{Common, print, print_json};
-use ::board::{self, BoardId, Mode, Status};
+use ::board::{self, BoardId, Location, Mode, Status};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
 use base::untrusted_file;
@@ -89,6 +89,8 @@ struct Seen {
     config: Config,
     boards: Vec<BoardSeen>,
     found: Found,
+    /// Boards that nothing but `--db` names, by their whole paths.
+    only_named: Vec<Location>,
 }
 
 pub(super) fn run(args: &InitArgs, version: &str) -> Result<u8> {
@@ -164,7 +166,24 @@ fn look(args: &InitArgs) -> Result<Seen> {
         return Err(why.clone());
     }
     found.orchestrators = orchestrators(&config, named);
-    Ok(Seen { config, boards, found })
+    let only_named = only_named(common, &config, &boards);
+    Ok(Seen { config, boards, found, only_named })
+}
+
+/// The boards that a command without `--db` would not find.
+fn only_named(common: &Common, config: &Config, boards: &[BoardSeen]) -> Vec<Location> {
+    if common.db.is_empty() {
+        return Vec::new();
+    }
+    let bare = Common { db: Vec::new(), board: Vec::new(), hermes_root: None, ..common.clone() };
+    // Where there is none at all, that is an error.
+    let others = bare.boards(config).unwrap_or_default();
+    let place = |id: &BoardId| match id.whole() {
+        Location::File(path) => Location::File(path.canonicalize().unwrap_or(path)),
+        server @ Location::Server(_) => server,
+    };
+    let is_found = |id: &BoardId| others.iter().any(|other| place(other) == place(id));
+    boards.iter().filter(|b| !is_found(&b.id)).map(|b| b.id.whole()).collect()
 }
 
 impl Seen {
@@ -208,6 +227,26 @@ impl Seen {
         out
     }
 
+    /// The board that the configuration is to name, so that it is found without `--db`.
+    fn to_configure(&self) -> Option<&Location> {
+        let is_text = |at: &&Location| at.as_os_str().to_str().is_some();
+        let is_open = self.config.board.db.is_none() && self.only_named.len() == 1;
+        self.only_named.first().filter(is_text).filter(|_| is_open)
+    }
+
+    /// Boards that stay unknown to a command without `--db`, and why, as a sentence.
+    fn stays_unknown(&self) -> Option<String> {
+        if self.only_named.is_empty() || self.to_configure().is_some() {
+            return None;
+        }
+        let names: Vec<String> = self.only_named.iter().map(ToString::to_string).collect();
+        let why = match &self.config.board.db {
+            Some(at) => format!("the configuration says board.db = {at}"),
+            None => "board.db names one board, as text".to_owned(),
+        };
+        Some(format!("{}: found with --db alone; {why}", names.join(", ")))
+    }
+
     fn json(&self) -> Value {
         let boards = self
             .boards
@@ -246,7 +285,7 @@ fn from_flags(args: &InitArgs, seen: &Seen) -> Result<Answers> {
     let is_set = |flag: &str, what: &str| {
         wrong(flag, format!("the configuration says {what}")).hint("change it there")
     };
-    let mut answers = Answers::default();
+    let mut answers = Answers { board: seen.to_configure().cloned(), ..Answers::default() };
     if let Some(name) = &args.orchestrator {
         seen.found.check_orchestrator(name).map_err(|why| wrong("--orchestrator", why))?;
         match seen.config.distress.orchestrator.as_ref() {

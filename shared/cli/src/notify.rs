@@ -20,7 +20,7 @@ use base::time::Time;
 use config::{Config, NotifyKeys};
 use logs::cache::Cache;
 use ops::needs::Now;
-use ops::notify::{Book, Decision, Message, Outcome};
+use ops::notify::{Book, Decision, Message, Outcome, message};
 use ops::pass::timeline;
 use ops::report::{printable, say};
 use ops::timers::NOTIFY;
@@ -150,18 +150,23 @@ fn tested(
     let _lock = books.lock()?;
     let here = Here::look(common, config)?;
     let message = Message::test(&here.host.facts().hostname, here.now);
-    Ok(targets.into_iter().map(|(name, keys)| test(books, name, keys, &message)).collect())
+    Ok(targets.into_iter().map(|(name, keys)| test(books, name, keys, &message, here.now)).collect())
 }
 
-fn test(books: &Books, target: &str, keys: &NotifyKeys, message: &Message) -> Told {
+fn test(books: &Books, target: &str, keys: &NotifyKeys, message: &Message, now: Time) -> Told {
     let outcome = deliver::send(keys, message, &env);
-    // What waited for its next try need not wait any longer.
-    if outcome == Outcome::Accepted
-        && let Ok(mut book) = books.read(target)
-        && book.failing().is_some()
-    {
-        book.reached();
-        let _ = books.write(target, &book);
+    // What waited for its next try need not wait any longer; and what did not arrive is told by `status`, too.
+    if let Ok(mut book) = books.read(target) {
+        let was = book.clone();
+        match &outcome {
+            Outcome::Accepted => book.reached(),
+            Outcome::Refused(why) | Outcome::Lost(why) => book.unreached(why, now),
+        }
+        if book != was
+            && let Err(why) = books.write(target, &book)
+        {
+            complain(&why.to_string());
+        }
     }
     Told { target: target.to_owned(), did: Did::of(Box::new(message.clone()), outcome) }
 }
@@ -268,9 +273,15 @@ impl Told {
 
     /// Says on stderr why nothing arrived, if so.
     pub(super) fn complain(&self) {
-        if let Did::Failed { why, is_lost, .. } = &self.did {
+        if let Did::Failed { message, why, is_lost } = &self.did {
             let lost = if *is_lost { "; it may have arrived" } else { "" };
-            complain(&format!("{}: {why}{lost}", self.target));
+            let again = match message.kind {
+                message::Kind::Test => {
+                    format!("; mend that, then: watchbill notify --test --target {}", self.target)
+                }
+                _ => String::new(),
+            };
+            complain(&format!("{}: {why}{lost}{again}", self.target));
         }
     }
 

@@ -10,6 +10,7 @@ mod actions;
 pub mod checks;
 pub mod edit;
 mod file;
+mod headers;
 mod keys;
 mod matches;
 mod merge;

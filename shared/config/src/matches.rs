@@ -7,14 +7,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::Loaded;
+use super::headers::{MATCH, misplaced};
 use super::named_enum::named_enum;
 use super::place::{Place, kind, shown};
 use base::cause::Cause;
 use base::error::Result;
 use base::names::is_profile;
-
-/// The name of its tables.
-pub(super) const SECTION: &str = "match";
 
 const KEYS: [&str; 5] = ["regex", "cause", "logs", "profiles", "place"];
 
@@ -97,7 +95,7 @@ pub(super) fn toml(loaded: &mut Loaded, place: &Place<'_>, tables: &Spanned<DeVa
         read.push(keys_of(place, &name, one, table)?);
     }
     loaded.config.matches = read;
-    loaded.origin.insert(SECTION.to_owned(), place.path.display().to_string());
+    loaded.origin.insert(MATCH.to_owned(), place.path.display().to_string());
     Ok(())
 }
 
@@ -121,7 +119,8 @@ fn keys_of(
             "place" => one_place(given).map(|one| at = one),
             other => {
                 let what = format!("unknown key `{}` of {name}", shown(other));
-                let hint = format!("known keys: {}", KEYS.join(", "));
+                let known = || format!("known keys: {}", KEYS.join(", "));
+                let hint = misplaced(&format!("[{MATCH}]"), other).unwrap_or_else(known);
                 return Err(place.error(Some(key.span()), what).hint(hint));
             }
         };

@@ -9,7 +9,7 @@ use super::keys::KeyInfo;
 use super::place::{Place, kind, nearest, shown};
 use super::rules::Given;
 use super::sections::{KEYS, SECTIONS};
-use super::{Env, Loaded, actions, matches, tables};
+use super::{Env, Loaded, actions, headers, matches, tables};
 use base::error::{Error, Kind, Result};
 
 /// Lays the TOML `text` of the file `path` over `loaded`.
@@ -19,11 +19,11 @@ pub(super) fn toml(loaded: &mut Loaded, path: &Path, text: &str) -> Result<()> {
         .map_err(|e| place.error(e.span(), e.message().trim_end().replace('\n', ", ")))?;
     for (name, table) in document.get_ref() {
         let section = name.get_ref();
-        if tables::SECTIONS.contains(&section.as_ref()) {
+        if headers::BY_NAME.contains(&section.as_ref()) {
             tables::toml(loaded, &place, section, table)?;
             continue;
         }
-        if section == matches::SECTION {
+        if section == headers::MATCH {
             matches::toml(loaded, &place, table)?;
             continue;
         }
@@ -88,7 +88,6 @@ const PROFILES_HINT: &str =
     "did you mean `fallbacks` of [profiles.NAME]? For cards it is that of [orchestrator]";
 
 fn near_section(name: &str) -> String {
-    let sections = || SECTIONS.iter().map(|(s, _)| *s).chain(tables::SECTIONS).chain([matches::SECTION]);
     if name == OF_PROFILES {
         return PROFILES_HINT.into();
     }
@@ -96,12 +95,12 @@ fn near_section(name: &str) -> String {
     if let Some(info) = KEYS.iter().find(|k| k.key == name) {
         return format!("did you mean `{}`?", info.name());
     }
-    if let Some(section) = nearest(name, sections().map(|s| (s, s))) {
+    if let Some(section) = nearest(name, headers::all().map(|s| (s, s))) {
         return format!("did you mean `{section}`?");
     }
     match nearest(name, KEYS.iter().map(|k| (k.key, k))) {
         Some(info) => format!("did you mean `{}`?", info.name()),
-        None => format!("known sections: {}", sections().collect::<Vec<_>>().join(", ")),
+        None => format!("known sections: {}", headers::all().collect::<Vec<_>>().join(", ")),
     }
 }
 
@@ -109,8 +108,11 @@ fn near_key(section: &str, name: &str) -> String {
     if name == OF_PROFILES {
         return PROFILES_HINT.into();
     }
-    if let Some(info) = KEYS.iter().find(|k| k.key == name) {
-        return format!("did you mean `{}` of [{}]?", info.key, info.section);
+    if let Some(hint) = headers::misplaced(section, name) {
+        return hint;
+    }
+    if let Some(key) = headers::key_of_section(name) {
+        return format!("did you mean {key}?");
     }
     match nearest(name, keys_of(section).map(|k| (k.key, k.key))) {
         Some(key) => format!("did you mean `{key}`?"),

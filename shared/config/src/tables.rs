@@ -7,19 +7,16 @@ use std::path::PathBuf;
 use toml::de::DeValue;
 use toml::{Spanned, Value};
 
-use super::Loaded;
 use super::QuietHours;
 use super::keys::declare_struct;
 use super::place::{Place, kind, nearest, shown};
 use super::rules::{
     AbsolutePath, Count, Given, HOURS, Names, OneOf, PROFILE, PROFILES, Read, Rule, Text, wrong_kind,
 };
+use super::{Loaded, headers};
 use base::endpoint::host;
 use base::error::{Error, Kind, Result};
 use base::names::is_profile;
-
-/// The sections that hold tables by name.
-pub(super) const SECTIONS: [&str; 4] = ["profiles", "providers", "prices", "notify"];
 
 /// What stands in a table by name.
 trait Table: Default + 'static {
@@ -333,7 +330,7 @@ fn lay<T: Table>(
             let key_name = key.get_ref().as_ref();
             let Some((_, set)) = T::KEYS.iter().find(|(known, _)| *known == key_name) else {
                 let what = format!("unknown key `{full}.{}`", shown(key_name));
-                return Err(place.error(Some(key.span()), what).hint(near::<T>(key_name)));
+                return Err(place.error(Some(key.span()), what).hint(near::<T>(&full, key_name)));
             };
             set(row, Given::Toml(value.get_ref()))
                 .and_then(|()| fault(id, row).map_or(Ok(()), Err))
@@ -344,11 +341,18 @@ fn lay<T: Table>(
     Ok(())
 }
 
-fn near<T: Table>(name: &str) -> String {
+fn near<T: Table>(table: &str, name: &str) -> String {
     let names = || T::KEYS.iter().map(|(key, _)| *key);
+    if let Some(hint) = headers::misplaced(table, name) {
+        return hint;
+    }
     match nearest(name, names().map(|key| (key, key))) {
         Some(key) => format!("did you mean `{key}`?"),
-        None => format!("known keys: {}", names().collect::<Vec<_>>().join(", ")),
+        None => {
+            let other =
+                headers::key_of_section(name).map(|key| format!("; there is {key}")).unwrap_or_default();
+            format!("known keys: {}{other}", names().collect::<Vec<_>>().join(", "))
+        }
     }
 }
 

@@ -138,6 +138,13 @@ fn a_named_file_must_be_there() {
     assert_eq!(told, format!("/no/such.toml: no such configuration file; {hint}"));
 }
 
+/// What is said of a table that was written below another one.
+fn belongs(table: &str, header: &str) -> String {
+    format!(
+        "all that stands below [{table}] belongs to it; put this line above the first [table] of the file, or its keys below a line {header}"
+    )
+}
+
 #[test]
 fn refusals_name_place_value_and_range() {
     let span = "allowed is a length of time from 1m to 6h";
@@ -153,6 +160,7 @@ fn refusals_name_place_value_and_range() {
             "[host]\nzzz = 1",
             "2:1: unknown key `host.zzz`; known keys of [host]: aliases, pid_namespace, name, gone, gone_after".into(),
         ),
+        ("[heal]\nboard.db = '/b'", format!("2:1: unknown key `heal.board`; {}", belongs("heal", "[board]"))),
         ("[heel]\ngrace = '5m'", "1:2: unknown section or key `heel`; did you mean `heal`?".into()),
         ("grace = '5m'", "1:1: unknown section or key `grace`; did you mean `heal.grace`?".into()),
         ("[xyz]", "1:2: unknown section or key `xyz`; known sections: board, host, heal, distress, orchestrator, people, routing, budget, detect, profiles, providers, prices, notify, match".into()),
@@ -288,6 +296,18 @@ fn tables_by_name_are_held_to_the_same() {
         (
             "[profiles.luna]\n fallback = []",
             "2:2: unknown key `profiles.luna.fallback`; did you mean `fallbacks`?".to_owned(),
+        ),
+        (
+            "[profiles.luna]\nboard.db = '/b'",
+            format!("2:1: unknown key `profiles.luna.board`; {}", belongs("profiles.luna", "[board]")),
+        ),
+        (
+            "[notify.a]\nprofiles = {}",
+            format!("2:1: unknown key `notify.a.profiles`; {}", belongs("notify.a", "[profiles.NAME]")),
+        ),
+        (
+            "[providers.p]\nhermes_root = '/h'",
+            "2:1: unknown key `providers.p.hermes_root`; known keys: endpoint; there is `hermes_root` of [board]".into(),
         ),
         ("providers.p.zzz = 1", "1:13: unknown key `providers.p.zzz`; known keys: endpoint".into()),
         (
@@ -702,6 +722,10 @@ fn patterns_are_refused_with_their_place_and_number() {
         (
             "[[match]]\nregexp = 'x'",
             "2:1: unknown key `regexp` of match 1; known keys: regex, cause, logs, profiles, place",
+        ),
+        (
+            "[[match]]\nheal.grace = '5m'",
+            "2:1: unknown key `heal` of match 1; all that stands below [[match]] belongs to it; put this line above the first [table] of the file, or its keys below a line [heal]",
         ),
         (
             "[[match]]\nregex = 'a(b'",

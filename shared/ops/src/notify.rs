@@ -148,6 +148,13 @@ impl Book {
         self.failing = None;
     }
 
+    /// One that tells nothing did not arrive. However often a person tries that, no message waits longer for it.
+    pub fn unreached(&mut self, why: &str, now: Time) {
+        let none = Failing { since: now, tries: 0, next: now, why: String::new(), tested: true };
+        let failing = self.failing.get_or_insert(none);
+        (failing.why, failing.tested) = (why.to_owned(), true);
+    }
+
     /// What is to be told now. `elsewhere`: boards of which another host tells this target.
     pub fn decide(&self, now: &Now, target: &NotifyKeys, elsewhere: &BTreeSet<String>) -> Decision {
         let message = self.message(now, elsewhere);
@@ -266,7 +273,9 @@ impl Book {
         let tries = self.failing.as_ref().map_or(0, |f| f.tries);
         let wait = RETRY.saturating_mul(1 << tries.min(10)).min(MAX_RETRY);
         let since = self.failing.as_ref().map_or(now, |f| f.since.min(now));
-        self.failing = Some(Failing { since, tries: tries.saturating_add(1), next: now.plus(wait), why });
+        let tested = self.failing.as_ref().is_some_and(|f| f.tested);
+        self.failing =
+            Some(Failing { since, tries: tries.saturating_add(1), next: now.plus(wait), why, tested });
     }
 }
 

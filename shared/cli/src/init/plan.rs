@@ -44,8 +44,8 @@ pub(super) struct Plan {
     others: Vec<Beside>,
     timers: Option<timers::Plan>,
     notify: bool,
-    /// Boards that the watchers could not write, or whose workers they could not see, each as a sentence.
-    locked: Vec<String>,
+    /// Boards that the watchers could not write, whose workers they could not see, or that stay unknown, each as a sentence.
+    flaws: Vec<String>,
 }
 
 impl Plan {
@@ -79,8 +79,9 @@ impl Plan {
             _ => {}
         }
         let additions = answers.additions(Places { mailer: &mailer, secret: &secret });
-        let locked = timers.as_ref().map_or_else(Vec::new, |timers| locked(timers, seen));
-        let plan = Plan { file, additions, others, timers, notify, locked };
+        let mut flaws = timers.as_ref().map_or_else(Vec::new, |timers| locked(timers, seen));
+        flaws.extend(seen.stays_unknown());
+        let plan = Plan { file, additions, others, timers, notify, flaws };
         // What cannot be added is said before anything is asked or done.
         if !plan.additions.is_empty() {
             plan.text()?;
@@ -118,13 +119,21 @@ impl Plan {
             let _ = writeln!(out, "would {}", printable(&change.to_string()));
             out.extend(change.crontab_lines().iter().map(|line| format!("    {}\n", printable(line))));
         }
-        self.locked.iter().for_each(|what| out.push_str(&wrapped("", &format!("warning: {what}"))));
+        let warnings = self.warnings();
+        let warnings = warnings.iter().chain(&self.flaws);
+        warnings.for_each(|what| out.push_str(&wrapped("", &format!("warning: {what}"))));
         if self.is_empty() {
-            out.push_str("nothing to do\n");
+            out.push_str(&self.idle());
         } else if self.notify {
             out.push_str("would send a test message\n");
         }
         if timers_args.common.quiet { String::new() } else { out + "\n" }
+    }
+
+    /// That nothing is to be done, and how a message is tested then.
+    fn idle(&self) -> String {
+        let test = if self.notify { "no test message: `watchbill notify --test` sends one\n" } else { "" };
+        format!("nothing to do\n{test}")
     }
 
     /// Writes, starts, and sends a test message.
@@ -150,13 +159,16 @@ impl Plan {
         let mut done = Done::default();
         if let Some(timers) = &self.timers {
             done = Done::of(timers_args, timers.by, &timers.changes)?;
-            if !timers.changes.is_empty() || self.is_empty() {
+            if !timers.changes.is_empty() {
                 say(&done.text(timers_args, &timers.changes))?;
             }
         }
+        if self.is_empty() {
+            say(&self.idle())?;
+        }
         let warnings = self.warnings();
         timers::complain(&warnings);
-        for what in &self.locked {
+        for what in &self.flaws {
             let _ = say_to(&mut std::io::stderr().lock(), '4', NAME, what);
         }
         let mut told = Vec::new();
@@ -195,7 +207,7 @@ impl Plan {
         (warnings, told): (&[String], &[Value]),
         exit: u8,
     ) -> Value {
-        let warnings: Vec<&String> = warnings.iter().chain(&self.locked).collect();
+        let warnings: Vec<&String> = warnings.iter().chain(&self.flaws).collect();
         let timers = self.timers.as_ref().map(|timers| {
             json!({
                 "as": timers.by, "changes": timers.changes, "left": done.left, "why": done.why,

@@ -15,12 +15,15 @@ const MAX_FAILED: u32 = 3;
 pub struct Failing {
     /// When the first of them was.
     pub since: Time,
-    /// How many.
+    /// How many, test messages aside.
     pub tries: u32,
     /// When the next one is.
     pub next: Time,
     /// What the last one ended with.
     pub why: String,
+    /// Whether a test message was among them. Nothing sends that again by itself.
+    #[serde(default)]
+    pub tested: bool,
 }
 
 /// One target.
@@ -43,9 +46,12 @@ fn one(target: &TargetSeen, now: Time) -> Finding {
         Ok(Some(failing)) => failing,
         Err(why) => return Finding::warning(FAILING, about, format!("what it was told is not known: {why}")),
     };
-    let tries =
-        if failing.tries == 1 { "the last try".into() } else { format!("the last {} tries", failing.tries) };
+    let tries = match failing.tries {
+        0 => "a test message".into(),
+        1 => "the last try".into(),
+        n => format!("the last {n} tries"),
+    };
     let what = format!("{tries} failed, for {}: {}", words(now.since(failing.since)), failing.why);
-    let make = if failing.tries >= MAX_FAILED { Finding::error } else { Finding::warning };
+    let make = if failing.tested || failing.tries >= MAX_FAILED { Finding::error } else { Finding::warning };
     make(FAILING, &about, &what).todo(format!("watchbill notify --test --target {}", target.name))
 }

@@ -213,7 +213,9 @@ fn evidence(f: &Facts) -> Vec<String> {
     if !f.own_board && !f.is_over() {
         all.push(match &f.runtime.dispatcher {
             Dispatcher::Alive(pid) => format!("dispatcher: process {pid} is alive"),
-            Dispatcher::Ticked => "dispatcher: it ticked within 10 minutes".into(),
+            Dispatcher::Ticked => {
+                "dispatcher: it did something in the last 10 minutes; no process of it is seen".into()
+            }
             Dispatcher::Absent => "dispatcher: none is seen".into(),
             Dispatcher::Unknown(why) => format!("dispatcher: not known: {why}"),
         });

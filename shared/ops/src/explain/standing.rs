@@ -387,7 +387,7 @@ fn blocked(f: &Facts) -> Stand {
     Stand::new(kind, says).more(due_because(f).or(Some(promoted)))
 }
 
-const BY_HAND: &str = "Blocked by hand: only the operator unblocks it";
+const BY_HAND: &str = "Only the operator unblocks it";
 
 /// Somebody else stopped it: its worker, or a person.
 fn stopped(f: &Facts, e: &Event, due: Option<String>) -> Stand {

@@ -126,7 +126,7 @@ fn a_block_says_who_lifts_it() {
         &f,
         Kind::NeedsPerson,
         "blocked: its worker luna asks a person (needs_input) 10m ago: which licence?",
-        Some("Blocked by hand: only the operator unblocks it"),
+        Some("Only the operator unblocks it"),
     );
     // Without a kind a person may have said it, under the worker; and of what nobody worked on Hermes makes an attempt up.
     (f.detail.task.block_kind, f.detail.events[1].payload) = (None, json!({"reason": "stop"}).into());
@@ -949,7 +949,7 @@ mod summary {
         assert!(!s.is_quiet());
         let said = text::lines(&s, false);
         assert!(
-            said.contains("1 needs you, 1 waits, 1 healed, 1 skipped; 4 done, 1 running, 0 ready"),
+            said.contains("1 task needs you, 1 waits, 1 healed, 1 skipped; 4 done, 1 running, 0 ready"),
             "{said}"
         );
         assert!(said.find("needs you\n") < said.find("waiting\n"), "{said}");

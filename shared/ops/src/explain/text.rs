@@ -112,7 +112,7 @@ fn next(a: &Answer, now: Time, all: bool) -> Vec<String> {
     for n in a.next.iter().filter(|n| n.at.is_some()) {
         let at = n.at.unwrap_or(now);
         let when = if at > now {
-            format!("at {}, in {}", moment(at, now), words(at.since(now)))
+            format!("with its first pass after {}, in {}", moment(at, now), words(at.since(now)))
         } else {
             "with its next pass".into()
         };

@@ -332,6 +332,31 @@ fn tries_come_less_and_less_often() {
 }
 
 #[test]
+fn a_test_that_failed_is_told_until_one_arrives_and_holds_nothing_up() {
+    use crate::doctor::{Severity, TargetSeen, targets};
+    let said = |book: &Book| {
+        let failing = Ok(book.failing().cloned());
+        let found = targets(&[TargetSeen { name: "mail".into(), failing }], NOW.plus(300)).remove(0);
+        (found.severity, found.what)
+    };
+    let (mut book, target) = (Book::default(), anybody());
+    for _ in 0..5 {
+        book.unreached("mail ended with 69", NOW);
+    }
+    assert_eq!(said(&book), (Severity::Error, "a test message failed, for 5m: mail ended with 69".into()));
+    let kept = Book::read(&serde_json::to_string(&book).unwrap()).unwrap();
+    assert_eq!(kept, book);
+    pass(&mut book, &at(1, &["a:default"]), &target, Outcome::Refused("mail ended with 70".into()));
+    assert_eq!(said(&book), (Severity::Error, "the last try failed, for 5m: mail ended with 70".into()));
+    assert_eq!(book.failing().map(|f| (f.tries, f.next)), Some((1, NOW.plus(61))));
+    pass(&mut book, &at(240, &["a:default"]), &target, Outcome::Accepted);
+    assert_eq!(said(&book).0, Severity::Ok);
+    // One of an earlier version.
+    let old = r#"{"schema":"watchbill.told/1","open":[],"sent":[],"doubt":null,"failing":{"since":1,"tries":1,"next":2,"why":"x"},"unseen":null}"#;
+    assert!(Book::read(old).is_ok_and(|book| book.failing().is_some_and(|f| !f.tested)));
+}
+
+#[test]
 fn a_clock_that_was_put_back_holds_nothing_up() {
     let (mut book, target) = (Book::default(), anybody());
     pass(&mut book, &at(100_000, &["a:default"]), &target, Outcome::Refused("answers 503".into()));

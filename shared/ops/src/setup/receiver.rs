@@ -26,7 +26,8 @@ pub enum Receiver {
 
 /// What may be typed.
 const FORMS: &str = "write an address like you@example.org, a URL like https://ntfy.example/topic, or telegram:CHAT; for a URL of \
-                     another form write json:, ntfy:, slack: or discord: before it";
+                     another form write json:, ntfy:, slack: or discord: before it; a command stands in the \
+                     configuration, as [notify.NAME] with command = [\"PROGRAM\", \"ARGUMENT\"]";
 
 /// Forms that may be written before a URL.
 const PREFIXES: [(&str, NotifyFormat); 4] = [
@@ -165,9 +166,11 @@ mod tests {
             "slack:x",
             "telegram:",
             "https://ntfy.sh/a b",
+            "/usr/local/bin/page-me",
         ] {
             let why = Receiver::parse(text).unwrap_err();
             assert!(why.starts_with("write an address"), "{text}: {why}");
+            assert!(why.ends_with("as [notify.NAME] with command = [\"PROGRAM\", \"ARGUMENT\"]"), "{why}");
         }
         let why = Receiver::parse("https://api.telegram.org/bot1:x/sendMessage").unwrap_err();
         assert!(why.starts_with("write telegram:CHAT"), "{why}");

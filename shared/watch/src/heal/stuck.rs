@@ -106,7 +106,7 @@ impl Rules<'_> {
             let block =
                 d.events.iter().rev().find(|e| e.kind == EventKind::Blocked && authorship::is_ours(e));
             let why = block.and_then(|e| e.payload.get("cause")?.as_str());
-            let by_hand = || "blocked by hand; only a person lifts that".to_owned();
+            let by_hand = || "blocked by a person or its worker; only a person lifts that".to_owned();
             return Verdict::Leave(why.map_or_else(by_hand, |why| format!("needs a person: {why}")));
         }
         let Some(event) = history::gave_up(d) else {

@@ -365,7 +365,7 @@ fn what_is_no_fault_of_the_task_is_not_counted() {
     let d = decided(claimer.clone());
     assert_eq!(
         line(&d),
-        "requeue dead-worker: worker 42 gone, last heard from 15m ago (its dispatcher is gone too)"
+        "requeue dead-worker: worker 42 gone, last heard from 15m ago (the dispatcher that started it is gone too)"
     );
     assert_eq!(kinds(&d), "reclaimed commented");
     says(
@@ -411,7 +411,7 @@ fn a_harness_that_said_how_its_worker_ended_was_no_dispatcher() {
         (ended("board", None), false),
         (ended("luna", Some(1)), false),
     ] {
-        let end = if counts { "(failure 1 of 2)" } else { "(its dispatcher is gone too)" };
+        let end = if counts { "(failure 1 of 2)" } else { "(the dispatcher that started it is gone too)" };
         let d = decided(with!(claimer.clone(), |t| t.detail.events.push(event)));
         assert!(line(&d).ends_with(end), "{}", line(&d));
     }

@@ -52,7 +52,7 @@ fn head(s: &Summary) -> String {
     }
     let (healed, unstarted) = s.helped();
     let lists = [
-        (s.needs_you.len(), "needs you", "need you"),
+        (s.needs_you.len(), "task needs you", "tasks need you"),
         (s.waiting.len(), "waits", "wait"),
         (healed.len(), "healed", "healed"),
         (unstarted.len(), "ready again", "ready again"),
