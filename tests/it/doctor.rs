@@ -530,6 +530,7 @@ fn a_state_folder_that_is_not_ours_is_told() {
 }
 
 #[test]
+#[cfg(feature = "real")]
 fn a_full_disk_is_told() {
     let b = healthy();
     let line = format!(
@@ -545,6 +546,7 @@ fn a_full_disk_is_told() {
 }
 
 #[test]
+#[cfg(feature = "real")]
 fn settings_of_the_system_units_alone_are_told() {
     let b = healthy();
     let with = |settings: &str, variable: Option<(&str, &str)>| {
@@ -571,6 +573,7 @@ fn settings_of_the_system_units_alone_are_told() {
 }
 
 #[test]
+#[cfg(feature = "real")]
 fn where_processes_do_not_show_it_is_told() {
     let mut b = healthy();
     b.config.clear();

@@ -264,13 +264,14 @@ fn a_fingerprint_by_hermes_says_who_it_is() {
     for (task, pid) in [("t_11fe00f5", own.pid()), ("t_11fe00f6", other.pid())] {
         b.add(task, "ready");
         b.run_it(task, Some(pid), 900);
-        // Every clock says that this was before the machine was started.
+        // Every clock says that it began before the machine was started.
         b.sql(&format!(
-            "UPDATE tasks SET started_at = {at}, worker_started_at = '{}' WHERE id = '{task}';
+            "UPDATE tasks SET started_at = {at}, last_heartbeat_at = {heard}, worker_started_at = '{}' WHERE id = '{task}';
              UPDATE task_runs SET started_at = {at} WHERE task_id = '{task}';
              UPDATE task_events SET created_at = {at} WHERE task_id = '{task}'",
             fingerprint(pid),
-            at = boot - 9_000
+            at = boot - 9_000,
+            heard = now() - 3_600
         ));
     }
     let another = format!("{}9", fingerprint(other.pid()));
@@ -336,12 +337,14 @@ fn another_host_is_unknown_and_a_former_name_is_not() {
 }
 
 /// Runs a line in a pid namespace of its own, with its own /proc, on this same hostname.
+#[cfg(feature = "real")]
 fn elsewhere(line: &str) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", line]);
     command
 }
 
+#[cfg(feature = "real")]
 fn may_unshare() -> bool {
     let ok = elsewhere("true").stderr(Stdio::null()).status().is_ok_and(|s| s.success());
     assert!(
@@ -354,7 +357,48 @@ fn may_unshare() -> bool {
     ok
 }
 
+/// The number that the board has of it is its number in there: pid 2 of the first namespace is a kernel thread as old as the boot, and can be
+/// nobody's proof.
 #[test]
+#[cfg(feature = "real")]
+fn a_worker_in_a_namespace_below_is_found_by_its_command_line() {
+    use shared::base::time::Time;
+    use shared::host::{Ask, Host, HostPolicy, Life};
+    let host = Host::here(&HostPolicy::default(), Time::of_clock()).unwrap();
+    let ask = Ask {
+        task: format!("t_container_{}", std::process::id()),
+        run: Some(7),
+        pid: Some(2),
+        claim_host: Some(host.facts().hostname),
+        claimer_pid: Some(4_194_305),
+        since: Time::of_clock(),
+        hermes_spawned: true,
+        birth: None,
+        workers: Vec::new(),
+        namespace: None,
+    };
+    let look = || host.look(std::slice::from_ref(&ask)).remove(0);
+    if !host.facts().initial_pid_namespace || !host.facts().sees_all {
+        // From here nobody is ever called gone.
+        assert_eq!(look().life, Life::Unknown);
+        return;
+    }
+    let mut command = Command::new("unshare");
+    // Only the shell inside ends in the worker's three words.
+    let inside = "exec sh -c 'read x; :' kanban task \"$0\"";
+    command.args(["--user", "--pid", "--fork", "--kill-child", "sh", "-c", inside, &ask.task]);
+    let container =
+        Kept(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    until("a worker that lives", || look().life == Life::Alive);
+    let alive = look();
+    assert!(!matches!(alive.worker_pid, Some(2) | None), "{}", alive.because);
+    drop(container);
+    until("a worker that is not there", || look().life != Life::Alive);
+    assert_eq!(look().life, Life::Unknown, "{}", look().because);
+}
+
+#[test]
+#[cfg(feature = "real")]
 fn a_worker_in_another_namespace_is_never_called_gone() {
     if !may_unshare() {
         return;
@@ -386,6 +430,7 @@ fn a_worker_in_another_namespace_is_never_called_gone() {
 
 /// The number of its claimer in there is a kernel thread's out here, which lives and is older than any claim.
 #[test]
+#[cfg(feature = "real")]
 fn a_claim_that_names_another_namespace_is_never_called_gone() {
     if !may_unshare() {
         return;
@@ -414,6 +459,7 @@ fn a_claim_that_names_another_namespace_is_never_called_gone() {
 }
 
 #[test]
+#[cfg(feature = "real")]
 fn from_inside_a_namespace_nobody_outside_is_called_gone() {
     if !may_unshare() {
         return;
@@ -449,6 +495,7 @@ fn a_dead_worker_of_hermes_is_seen_without_any_configuration() {
 /// From a user namespace no environment of the workers can be read: systemd's `PrivateUsers=`, which sandbox options
 /// imply in user units from 254 on. What a dead worker left running cannot be seen then.
 #[test]
+#[cfg(feature = "real")]
 fn from_inside_a_user_namespace_nobody_is_called_gone() {
     let board = TestBoard::new();
     board.add("t_000000ea", "ready");

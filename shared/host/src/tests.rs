@@ -259,40 +259,6 @@ fn answers_come_in_the_order_of_the_questions() {
 }
 
 /// A worker in a container with our hostname: gone from inside another namespace, found from the first.
-#[test]
-fn a_worker_in_another_pid_namespace() {
-    let host = Host::here(&HostPolicy::default(), Time::of_clock()).unwrap();
-    let mut ask = ask(&host, "container", Some(2));
-    (ask.hermes_spawned, ask.claimer_pid) = (true, Some(4_194_305));
-    if !host.facts().initial_pid_namespace || !host.facts().sees_all {
-        // From here nobody is ever called gone.
-        assert_eq!(look(&host, &ask, |_| true).life, Life::Unknown);
-        return;
-    }
-    let mut command = Command::new("unshare");
-    // Only the shell inside ends in the worker's three words.
-    let inside = "exec sh -c 'read x; :' kanban task \"$0\"";
-    command.args(["--user", "--pid", "--fork", "--kill-child", "sh", "-c", inside, &ask.task]);
-    let container = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let mut container = Killed(container.unwrap());
-    let mut refused = false;
-    let alive = look(&host, &ask, |l| {
-        refused = container.0.try_wait().unwrap().is_some();
-        refused || l.life == Life::Alive
-    });
-    if refused {
-        let left_out = std::env::var("WATCHBILL_UNSHARE").is_ok_and(|v| v == "skip");
-        assert!(left_out, "no right to make a pid namespace (WATCHBILL_UNSHARE=skip leaves this out)");
-        eprintln!("left out: WATCHBILL_UNSHARE=skip");
-        return;
-    }
-    assert!(!matches!(alive.worker_pid, Some(2) | None), "{}", alive.because);
-    drop(container);
-    // Pid 2 of the first namespace is a kernel thread as old as the boot: it can be nobody's proof.
-    let after = look(&host, &ask, |l| l.life != Life::Alive);
-    assert_eq!(after.life, Life::Unknown, "{}", after.because);
-}
-
 /// A machine on which process 77 works on `t_a`, and how often all of it was scanned.
 #[derive(Default)]
 struct Counted(Cell<u32>);

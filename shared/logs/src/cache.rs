@@ -22,6 +22,9 @@ const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS clock (boot TEXT PRIMARY KEY, o
      CREATE TABLE IF NOT EXISTS shared (board TEXT PRIMARY KEY, body TEXT NOT NULL);
      PRAGMA user_version = 5;";
 
+/// Seconds after which a cursor that did not move is marked as still in use.
+pub(crate) const DAY: i64 = 86_400;
+
 /// The layout above. A file with another one is made anew. Up to 4 the texts in it still had their secrets.
 const VERSION: i64 = 5;
 

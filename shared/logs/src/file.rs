@@ -18,7 +18,8 @@ use super::reader::{Reader, Shown, sniff};
 pub use super::tally::EachLine;
 use super::tally::{Skimmer, Tally};
 use super::{LogEnd, MAX_EARLIER, Reading, profile};
-use crate::cache::Cache;
+use crate::cache::{Cache, DAY};
+use crate::usage::window::SLACK_SECONDS;
 use base::redact;
 use base::time::Time;
 
@@ -30,13 +31,6 @@ pub const MAX_GROWTH: u64 = 16 << 20;
 
 /// Bytes of a log's front in which its format must show.
 const HEAD: u64 = 16 * 1024;
-
-/// How much earlier than the attempt's start a log may have been written last and still belong to it, in
-/// seconds: the board and the file system round to whole seconds, each in its own way.
-pub(super) const SLACK_SECONDS: i64 = 2;
-
-/// Seconds after which a cursor that did not move is marked as still in use.
-pub(crate) const DAY: i64 = 86_400;
 
 /// Cursors of other versions are not understood: raise it whenever a reader's state or rules change.
 const VERSION: u32 = 8;

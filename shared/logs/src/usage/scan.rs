@@ -9,8 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::window::Window;
-use crate::cache::Cache;
-use crate::file::DAY;
+use crate::cache::{Cache, DAY};
 use crate::handle::{Mark, Owner, Stamp, check, glance, open};
 use crate::lines::{Piece, lines};
 use base::clip::lossy;

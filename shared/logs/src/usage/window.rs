@@ -2,9 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::file::SLACK_SECONDS;
 use crate::session::Millis;
 use base::time::Time;
+
+/// How much earlier than the attempt's start a log may have been written last and still belong to it, in
+/// seconds: the board and the file system round to whole seconds, each in its own way.
+pub(crate) const SLACK_SECONDS: i64 = 2;
 
 /// Seconds after an attempt's end within which its agent may still have written: a board ends a run before the process is
 /// gone.

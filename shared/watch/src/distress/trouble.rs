@@ -214,7 +214,7 @@ impl Case<'_> {
             return history::closed(self.d, card, asked::status_of(self.d, card));
         }
         if !self.is_by_worker(event) {
-            return Verdict::Leave("blocked by a person or its worker; only a person lifts that".into());
+            return Verdict::Leave("blocked by hand; only a person lifts that".into());
         }
         // A reason is prose, and may well speak of limits; only with the log's own word it is evidence.
         if let Some(cause) = self.agreed(reason).filter(|_| kind != Some("needs_input")) {
@@ -223,7 +223,7 @@ impl Case<'_> {
         let (blocker, word) = match kind {
             Some("capability") => (Blocker::EnvBlocker, "capability"),
             Some("dependency") => (Blocker::Dependency, "dependency"),
-            _ => return Verdict::Leave("blocked by a person or its worker; only a person lifts that".into()),
+            _ => return Verdict::Leave("blocked by hand; only a person lifts that".into()),
         };
         self.own_block(event, blocker, word, reason)
     }

@@ -73,13 +73,8 @@ impl Rules<'_> {
         let excused = match () {
             () if rebooted => Some("the machine was restarted since"),
             () if orphan_row => Some("the task had lost its claim"),
-<<<<<<< HEAD
             () if look.claimer == Life::Gone && self.claimer_should_live(&t.detail) => {
-                Some("its dispatcher is gone too")
-=======
-            () if look.claimer == Life::Gone && !history::claimer_tells_nothing(&t.detail) => {
                 Some("the dispatcher that started it is gone too")
->>>>>>> 0d8a4e2de90a9967feb71ee8f24e3d5191677199
             }
             () => None,
         };

@@ -106,7 +106,7 @@ impl Rules<'_> {
             let block =
                 d.events.iter().rev().find(|e| e.kind == EventKind::Blocked && authorship::is_ours(e));
             let why = block.and_then(|e| e.payload.get("cause")?.as_str());
-            let by_hand = || "blocked by a person or its worker; only a person lifts that".to_owned();
+            let by_hand = || "blocked by hand; only a person lifts that".to_owned();
             return Verdict::Leave(why.map_or_else(by_hand, |why| format!("needs a person: {why}")));
         }
         let Some(event) = history::gave_up(d) else {
@@ -246,16 +246,17 @@ impl Rules<'_> {
     /// Whether the attempts that failed were claimed by a dispatcher that is gone: their deaths were its restart.
     fn dispatcher_restarted(&self, t: &TaskSeen) -> bool {
         let gone = t.worker.as_ref().is_some_and(|w| w.claimer == Life::Gone);
-        self.seen.runtime.is_some()
+        !self.seen.own_board
             && t.detail.newest_lock().and_then(claimer_pid).is_some()
             && gone
             && self.claimer_should_live(&t.detail)
     }
 
-    /// Whether who claimed the newest attempt lives as long as its workers, so that its end tells something. A command line that
-    /// dispatches from cron is gone by nature, and so is a worker that claimed for itself.
+    /// Whether the process that claimed the newest attempt lives as long as its worker, so that its end tells something: `board run` does.
+    /// A command line that dispatches from cron is gone by nature, and so is a worker that claimed for itself.
     pub(super) fn claimer_should_live(&self, d: &Detail) -> bool {
-        self.seen.runtime.as_ref().is_none_or(|r| r.is_daemon) && !history::claimer_tells_nothing(d)
+        let dispatches = self.seen.own_board || self.seen.runtime.as_ref().is_some_and(|r| r.is_daemon);
+        dispatches && !history::claimer_tells_nothing(d)
     }
 
     /// Why a task that is to be set free must wait: its worker, or what it left running, still is at work.
