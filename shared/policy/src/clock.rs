@@ -23,6 +23,12 @@ const BEGAN: &str = "boot-began:";
 /// And under this one, with the boot's id, how many seconds of that boot the machine was suspended.
 const SLEPT: &str = "slept:";
 
+/// And under this one when a pass saw that it was awake again.
+const WOKE: &str = "woke:";
+
+/// Seconds that everybody has to give a sign of life after the machine was suspended.
+pub const WAKING: i64 = 900;
+
 /// Why time cannot be trusted in this pass, if so: a board from the future, a wall clock that jumped, or one that is not the board's.
 pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option<String> {
     // A given clock has nothing to do with this machine's, and must not be remembered as if it had.
@@ -62,25 +68,38 @@ fn remembered(cache: &mut Cache, boot: &str, offset: i64, slept: Option<i64>, at
     note_boot(cache, boot, offset);
     let moved = cache.clock_moved(boot, offset);
     // While the machine was suspended nothing could give a sign of life.
-    let woke = slept.is_some_and(|slept| note_sleep(cache, boot, slept));
-    if moved.is_none() || woke {
+    let has_slept = slept.map(|slept| has_slept(cache, boot, slept));
+    if let Some(slept) = slept {
+        note_sleep(cache, boot, slept);
+    }
+    if has_slept == Some(Some(true)) {
+        cache.forget(WOKE, &BTreeSet::new());
+        cache.sight(WOKE, at);
+    }
+    // Where no pass remembered how long it slept, it may have.
+    if moved.is_none() || matches!(has_slept, Some(None | Some(true))) {
         cache.forget(KNOWN, &BTreeSet::new());
         cache.sight(KNOWN, at);
     }
     moved
 }
 
-/// Remembers how long the machine was suspended in this boot. Gives whether that may have grown by more than a minute since a pass last
-/// remembered it.
-fn note_sleep(cache: &mut Cache, boot: &str, slept: i64) -> bool {
-    let key = format!("{SLEPT}{boot}");
-    let known = cache.newest(&key).map(|(_, seconds)| seconds.0);
+/// How long the machine was suspended in this boot, as a pass last remembered it.
+fn slept_before(cache: &Cache, boot: &str) -> Option<i64> {
+    cache.newest(&format!("{SLEPT}{boot}")).map(|(_, seconds)| seconds.0)
+}
+
+/// Whether that has grown by more than a minute since; `None` where no pass remembered it.
+fn has_slept(cache: &Cache, boot: &str, slept: i64) -> Option<bool> {
+    slept_before(cache, boot).map(|known| slept - known > MOVED)
+}
+
+fn note_sleep(cache: &mut Cache, boot: &str, slept: i64) {
     // In another time namespace it may be less.
-    if known.is_none_or(|known| (slept - known).abs() > MOVED) {
+    if slept_before(cache, boot).is_none_or(|known| (slept - known).abs() > MOVED) {
         cache.forget(SLEPT, &BTreeSet::new());
-        cache.sight(&key, Time(slept));
+        cache.sight(&format!("{SLEPT}{boot}"), Time(slept));
     }
-    known.is_none_or(|known| slept - known > MOVED)
 }
 
 /// When the boot of this id began by the earliest reading of the wall clock that a pass took in it.
@@ -112,6 +131,15 @@ pub fn known_since(world: &World<'_>, pass: &Pass) -> Option<Time> {
         return None;
     }
     world.cache.newest(KNOWN).map(|(_, at)| at.min(pass.now))
+}
+
+/// When the machine was last suspended until, as far as passes saw it: then they saw it awake again, which is now where none did yet.
+/// `None`: it was not.
+pub fn woke(world: &World<'_>, now: Time) -> Option<Time> {
+    let boot = world.host.facts().boot_id;
+    let wakes = world.host.slept().and_then(|slept| has_slept(world.cache, &boot, slept)) == Some(true);
+    let woke = || world.cache.newest(WOKE).map(|(_, at)| at.min(now));
+    if wakes { Some(now) } else { woke() }
 }
 
 /// The seconds by which the clock moved, where they are too many.
@@ -164,30 +192,35 @@ mod tests {
             let mut cache = memory.recall();
             remembered(&mut cache, boot, 0, slept, Time(at));
             memory.remember(&cache);
-            memory.newest(KNOWN).map(|(_, since)| since.0)
+            [KNOWN, WOKE].map(|name| memory.newest(name).map(|(_, since)| since.0))
         };
-        // At that time, in that boot, slept for so long: since when silence is known.
-        for (at, boot, slept, known) in [
-            (100, "b1", Some(0), 100),
-            (200, "b1", Some(40), 100),
-            (300, "b1", Some(61), 300),
-            (400, "b1", Some(61), 300),
-            (500, "b1", Some(121), 300),
-            (30_000, "b1", Some(28_861), 30_000),
+        // At that time, in that boot, slept for so long: since when silence is known, and when it woke up.
+        for (at, boot, slept, known, woke) in [
+            (100, "b1", Some(0), 100, None),
+            (200, "b1", Some(40), 100, None),
+            (300, "b1", Some(61), 300, Some(300)),
+            (400, "b1", Some(61), 300, Some(300)),
+            (500, "b1", Some(121), 300, Some(300)),
+            (30_000, "b1", Some(28_861), 30_000, Some(30_000)),
             // In another time namespace, by a host that cannot tell, and after a boot.
-            (30_100, "b1", Some(-500), 30_000),
-            (30_200, "b1", None, 30_000),
-            (30_300, "b1", Some(100), 30_300),
-            (40_000, "b2", Some(9_000), 40_000),
+            (30_100, "b1", Some(-500), 30_000, Some(30_000)),
+            (30_200, "b1", None, 30_000, Some(30_000)),
+            (30_300, "b1", Some(100), 30_300, Some(30_300)),
+            (40_000, "b2", Some(9_000), 40_000, Some(30_300)),
         ] {
-            assert_eq!(known_after(&mut memory, at, boot, slept), Some(known), "{at} {boot} {slept:?}");
+            assert_eq!(
+                known_after(&mut memory, at, boot, slept),
+                [Some(known), woke],
+                "{at} {boot} {slept:?}"
+            );
         }
         assert_eq!(memory.names(SLEPT).collect::<Vec<_>>(), ["b2"]);
         // What an earlier version remembered tells nothing of sleep.
         let mut cache = memory.recall();
         cache.forget(SLEPT, &BTreeSet::new());
         memory.remember(&cache);
-        assert_eq!(known_after(&mut memory, 50_000, "b2", Some(9_000)), Some(50_000));
+        let known = known_after(&mut memory, 50_000, "b2", Some(9_000));
+        assert_eq!(known, [Some(50_000), Some(30_300)]);
     }
 
     #[test]

@@ -47,6 +47,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     seen.clock_fault = clock::fault(world, pass, newest);
     seen.steady_since = clock::steady_since(world, pass);
     seen.known_since = clock::known_since(world, pass);
+    seen.woke = clock::woke(world, now).filter(|_| !pass.clock_given);
     seen.hosts = gone::observe(world, &rows);
     seen.runtime = Some(runtime(world, &events, now));
     seen.recent = recent(events);

@@ -371,6 +371,11 @@ impl Rules<'_> {
         self.seen.now.since(newest)
     }
 
+    /// Seconds since then, or since the machine woke up: while it was suspended nobody could do anything.
+    pub(super) fn awake_since(&self, at: Time) -> i64 {
+        self.seen.now.since(self.seen.woke.map_or(at, |woke| at.max(woke)))
+    }
+
     /// Whether a sign can be from when it says: a heartbeat in milliseconds, or a log touched by a wrong clock, would hold a
     /// dead worker's task for years, and an event from the future a parked one.
     pub(super) fn is_sane(&self, sign: Time) -> bool {

@@ -34,6 +34,9 @@ pub struct Seen {
     /// Since when passes would have seen that the clock was set, and the machine is awake; nobody is stopped for a silence from before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_since: Option<Time>,
+    /// When the machine was awake again after it was suspended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub woke: Option<Time>,
     /// The hosts of the board; `None` where only one works on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<HostsSeen>,
@@ -66,6 +69,7 @@ impl Seen {
             clock_fault: None,
             steady_since: None,
             known_since: None,
+            woke: None,
             hosts: None,
             refused_keys: BTreeSet::new(),
             answered: Vec::new(),

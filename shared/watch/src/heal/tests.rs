@@ -249,6 +249,7 @@ fn seen(tasks: Vec<TaskSeen>) -> Seen {
         clock_fault: None,
         steady_since: None,
         known_since: None,
+        woke: None,
         hosts: None,
         refused_keys: std::collections::BTreeSet::new(),
         answered: Vec::new(),
