@@ -293,6 +293,26 @@ fn boards_that_passes_looked_at_and_that_are_gone_need_a_person_until_that_is_me
     says(at(&["check"]), "OK", 0);
 }
 
+#[test]
+fn an_unknown_worker_has_time_for_a_sign_of_life_after_the_machine_woke_up() {
+    let b = watched();
+    b.add("t_00000001", "ready");
+    b.run_it("t_00000001", Some(12), 30_000);
+    b.sql("UPDATE tasks SET claim_lock = 'box7:12', claim_expires = started_at + 900");
+    b.sql("UPDATE task_runs SET claim_lock = 'box7:12', claim_expires = started_at + 900");
+    b.heal(&[]).ok();
+    let silent = || says(check(&b, &[]), "WARNING", 1).0;
+    assert!(silent().contains("t_00000001"), "no pass saw it sleep");
+    b.slept(28_800);
+    says(check(&b, &[]), "OK", 0);
+    let seen = b.heal(&["-n", "-v", "--json"]).json();
+    assert!(seen["boards"][0]["seen"]["woke"].is_string(), "{seen:#}");
+    b.heal(&[]).ok();
+    says(check(&b, &[]), "OK", 0);
+    b.is_awake_for(900);
+    assert!(silent().contains("t_00000001"));
+}
+
 // Timers may name one board alone.
 #[test]
 fn a_board_that_the_passes_go_by_is_critical() {
