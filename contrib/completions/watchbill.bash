@@ -34,6 +34,9 @@ _watchbill() {
             watchbill,doctor)
                 cmd="watchbill__subcmd__doctor"
                 ;;
+            watchbill,forget)
+                cmd="watchbill__subcmd__forget"
+                ;;
             watchbill,heal)
                 cmd="watchbill__subcmd__heal"
                 ;;
@@ -298,6 +301,9 @@ _watchbill() {
             watchbill__subcmd__help,doctor)
                 cmd="watchbill__subcmd__help__subcmd__doctor"
                 ;;
+            watchbill__subcmd__help,forget)
+                cmd="watchbill__subcmd__help__subcmd__forget"
+                ;;
             watchbill__subcmd__help,heal)
                 cmd="watchbill__subcmd__help__subcmd__heal"
                 ;;
@@ -443,7 +449,7 @@ _watchbill() {
 
     case "${cmd}" in
         watchbill)
-            opts="-h -V --help --version heal synthesize-distress route-blocked budget-check run demo match providers why status page notify report doctor init timers check pause unpause replay undo board coord help"
+            opts="-h -V --help --version heal synthesize-distress route-blocked budget-check run demo match providers why status page notify report doctor init timers check pause unpause forget replay undo board coord help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2464,6 +2470,40 @@ _watchbill() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        watchbill__subcmd__forget)
+            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         watchbill__subcmd__heal)
             opts="-n -v -q -h --list-checks --print-packet --print-prompt --dry-run --task --plan --facts --metrics --db --board --hermes-root --config --json --verbose --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -2523,7 +2563,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__help)
-            opts="heal synthesize-distress route-blocked budget-check run demo match providers why status page notify report doctor init timers check pause unpause replay undo board coord help"
+            opts="heal synthesize-distress route-blocked budget-check run demo match providers why status page notify report doctor init timers check pause unpause forget replay undo board coord help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2999,6 +3039,20 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__help__subcmd__doctor)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__help__subcmd__forget)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -134,6 +134,185 @@ fn tasks_whose_key_was_refused_are_told_as_one_cause() {
     assert!(told.contains(&format!("$ for id in t_00000001 t_00000002; do {each}; done")), "{told}");
 }
 
+/// Puts a fresh, empty board in the place of this one; gives what was there.
+fn replace(b: &TestBoard) -> Vec<u8> {
+    let (before, kind) = (b.path().join("before.db"), b.value("PRAGMA application_id"));
+    b.open().execute("VACUUM INTO ?1", [before.to_str().unwrap()]).unwrap();
+    put(b, None);
+    b.hand(&["init", b.db.to_str().unwrap()]).ok();
+    b.sql(&format!("PRAGMA application_id = {kind}"));
+    fs::read(before).unwrap()
+}
+
+/// Puts a file in the place of the board, or takes that away.
+fn put(b: &TestBoard, file: Option<&[u8]>) {
+    for end in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{end}", b.db.display()));
+    }
+    if let Some(bytes) = file {
+        fs::write(&b.db, bytes).unwrap();
+    }
+}
+
+#[test]
+fn a_board_in_whose_place_an_empty_one_lies_needs_a_person_until_that_is_meant() {
+    for mut b in [watched(), own()] {
+        b.add("t_00000001", "todo");
+        b.add("t_00000002", "todo");
+        let db = b.db.to_str().unwrap().to_owned();
+        b.config.push_str(&format!("[board]\ndb = \"{db}\"\n"));
+        let heal = || {
+            ran(b.command("heal").arg("--metrics").arg(b.path().join("state/watchbill/metrics/heal.prom")))
+        };
+        heal().ok();
+        says(check(&b, &[]), "OK", 0);
+        let old = replace(&b);
+        // Before a pass, in each pass, and after it.
+        for first in [true, false] {
+            let (said, _) = says(check(&b, &[]), "CRITICAL", 2);
+            assert!(said.contains("another board than passes saw here"), "{said}");
+            let passed = heal();
+            assert_eq!(
+                (passed.code, passed.err.contains("another board than passes saw here")),
+                (0, first),
+                "{passed:?}"
+            );
+        }
+        let status = tools::run(&b, &["status"]).ok();
+        let meant = format!("watchbill forget --db {db}");
+        assert!(status.matches("another board than").count() == 1 && status.contains(&meant), "{status}");
+        let report = tools::run(&b, &["report", "-v"]).ok();
+        assert!(report.contains("another board than passes saw here"), "{report}");
+        // As new work makes it look.
+        b.add("t_00000003", "todo");
+        heal().ok();
+        says(check(&b, &[]), "CRITICAL", 2);
+        b.sql("PRAGMA wal_checkpoint(TRUNCATE)");
+        let new = fs::read(&b.db).unwrap();
+        // The old one is back.
+        put(&b, Some(&old));
+        says(check(&b, &[]), "OK", 0);
+        heal().ok();
+        // Or a person says that the other one is meant.
+        put(&b, Some(&new));
+        says(check(&b, &[]), "CRITICAL", 2);
+        assert_eq!(tools::run(&b, &["forget"]).code, 2, "not of every board at once");
+        let forgotten = tools::run(&b, &["forget", "--db", &db, "--json"]).json();
+        assert_eq!(forgotten["boards"][0]["forgotten"], true, "{forgotten:#}");
+        let again = tools::run(&b, &["forget", "--db", &db]).ok();
+        assert!(again.contains("nothing is remembered of it"), "{again}");
+        says(check(&b, &[]), "OK", 0);
+        heal().ok();
+        says(check(&b, &[]), "OK", 0);
+    }
+}
+
+/// The same with a board of `board init`.
+fn own() -> TestBoard {
+    let b = watched();
+    b.sql("PRAGMA application_id = 1463961932");
+    b
+}
+
+#[test]
+fn boards_that_passes_looked_at_and_that_are_gone_need_a_person_until_that_is_meant() {
+    let mut b = watched();
+    let own = b.path().join("own/own.db");
+    ran(b.command("board").arg("init").arg(&own)).ok();
+    b.config.push_str(&format!("[board]\ndb = \"{}\"\n", own.display()));
+    let root = b.path().join("root");
+    let boards = root.join("kanban/boards");
+    fs::create_dir_all(boards.join("alpha")).unwrap();
+    b.add("t_00000001", "todo");
+    b.add("t_00000002", "todo");
+    for db in [root.join("kanban.db"), boards.join("alpha/kanban.db")] {
+        b.open().execute("VACUUM INTO ?1", [db.to_str().unwrap()]).unwrap();
+    }
+    let at = |args: &[&str]| {
+        let mut command = tools::watchbill(&b, args);
+        ran(command.env("HERMES_HOME", &root))
+    };
+    let names = ["heal", "synthesize-distress", "route-blocked"];
+    let pass = || {
+        let one = |name: &str| {
+            at(&[
+                name,
+                "--metrics",
+                b.path().join(format!("state/watchbill/metrics/{name}.prom")).to_str().unwrap(),
+            ])
+        };
+        names.map(|name| one(name).code)
+    };
+    assert_eq!(pass(), [0; 3]);
+    let (said, _) = says(at(&["check"]), "OK", 0);
+    assert!(said.starts_with("3 boards"), "{said}");
+
+    // An empty folder of boards, then an empty root, then none.
+    fs::rename(&boards, b.path().join("boards")).unwrap();
+    fs::create_dir(&boards).unwrap();
+    let lost = |gone: &[&str]| {
+        assert_eq!(pass(), [1; 3], "{gone:?}");
+        let ran = at(&["check"]);
+        assert_eq!(ran.code, 3, "{ran:?}");
+        let status = at(&["status"]);
+        let report = at(&["report"]);
+        let doctor = at(&["doctor"]);
+        assert!((status.code, report.code, doctor.code) == (1, 1, 1), "{status:?} {report:?}");
+        for board in gone {
+            assert!(ran.out.contains(board), "{board}: {ran:?}");
+            assert!(
+                status.out.contains(&format!("{board}: ")) && status.out.contains("no such board"),
+                "{status:?}"
+            );
+            assert!(doctor.out.contains("watchbill forget --db"), "{doctor:?}");
+        }
+    };
+    lost(&["alpha"]);
+    let away = b.path().join("away");
+    fs::rename(&root, &away).unwrap();
+    lost(&["default", "alpha"]);
+    fs::create_dir(&root).unwrap();
+    lost(&["default", "alpha"]);
+    fs::remove_dir(&root).unwrap();
+    for board in ["default", "alpha"] {
+        at(&["forget", "--board", board]).ok();
+    }
+    // Nobody knows of a board there. The folder is named, and it is none.
+    lost(&["root"]);
+    fs::rename(&away, &root).unwrap();
+    assert_eq!(pass(), [0; 3]);
+    let (said, _) = says(at(&["check"]), "OK", 0);
+    assert!(said.starts_with("2 boards"), "{said}");
+    fs::remove_dir(&boards).unwrap();
+    fs::rename(b.path().join("boards"), &boards).unwrap();
+    assert_eq!(pass(), [0; 3]);
+    // What Hermes moved to its archive is meant.
+    fs::create_dir(boards.join("_archived")).unwrap();
+    fs::rename(boards.join("alpha"), boards.join("_archived/alpha-1795705200")).unwrap();
+    assert_eq!(pass(), [0; 3]);
+    says(at(&["check"]), "OK", 0);
+}
+
+#[test]
+fn an_unknown_worker_has_time_for_a_sign_of_life_after_the_machine_woke_up() {
+    let b = watched();
+    b.add("t_00000001", "ready");
+    b.run_it("t_00000001", Some(12), 30_000);
+    b.sql("UPDATE tasks SET claim_lock = 'box7:12', claim_expires = started_at + 900");
+    b.sql("UPDATE task_runs SET claim_lock = 'box7:12', claim_expires = started_at + 900");
+    b.heal(&[]).ok();
+    let silent = || says(check(&b, &[]), "WARNING", 1).0;
+    assert!(silent().contains("t_00000001"), "no pass saw it sleep");
+    b.slept(28_800);
+    says(check(&b, &[]), "OK", 0);
+    let seen = b.heal(&["-n", "-v", "--json"]).json();
+    assert!(seen["boards"][0]["seen"]["woke"].is_string(), "{seen:#}");
+    b.heal(&[]).ok();
+    says(check(&b, &[]), "OK", 0);
+    b.is_awake_for(900);
+    assert!(silent().contains("t_00000001"));
+}
+
 // Timers may name one board alone.
 #[test]
 fn a_board_that_the_passes_go_by_is_critical() {

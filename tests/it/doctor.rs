@@ -167,7 +167,11 @@ fn a_board_that_is_not_there_or_is_none_is_told() {
         "board-none",
         &["error |", "no board found", "--db", "hermes kanban init", "watchbill demo"],
     );
-    has(&doctor(&b, &["--db", "/no/such.db"]), "board-unreadable", &["error |", "no such board"]);
+    has(
+        &doctor(&b, &["--db", "/no/such.db"]),
+        "board-unreadable",
+        &["error |", "no such board", "`watchbill forget --db /no/such.db`"],
+    );
     fs::write(b.path().join("text.db"), "no database ".repeat(200)).unwrap();
     let text = b.path().join("text.db");
     has(&doctor(&b, &["--db", text.to_str().unwrap()]), "board-unreadable", &["error |", "text.db"]);
@@ -178,6 +182,22 @@ fn a_board_that_is_not_there_or_is_none_is_told() {
         "board-too-old",
         &["error |", "Hermes 0.12 or earlier", "open it once with a newer"],
     );
+}
+
+#[test]
+fn another_board_than_passes_saw_is_told_until_it_is_meant() {
+    let b = healthy();
+    let db = b.db.to_str().unwrap();
+    assert_eq!(find(&doctor(&b, &[]), "board-replaced").len(), 0);
+    b.sql("DELETE FROM task_events; DELETE FROM tasks; DELETE FROM sqlite_sequence");
+    let meant = format!("watchbill forget --db {db}");
+    let words = ["error | default", "newest event has the number 0, and they saw number 2", meant.as_str()];
+    for _ in 0..2 {
+        has(&doctor(&b, &[]), "board-replaced", &words);
+        passed(&b, &[]);
+    }
+    tools::run(&b, &["forget", "--db", db]).ok();
+    assert_eq!(find(&doctor(&b, &[]), "board-replaced").len(), 0);
 }
 
 #[test]

@@ -167,6 +167,9 @@ fn what_waits_for_what_never_comes_is_one_need_with_the_command_that_ends_it() {
                 left.iter().map(|id| (*id).to_owned()).collect::<BTreeSet<String>>(),
                 "{all:#}"
             );
+            let checked: Value = serde_json::from_str(&ask(&["check", "--json"]).out).unwrap();
+            let counted = checked["needs_person"].as_array().unwrap();
+            assert!(named.iter().all(|id| counted.contains(&json!(id))), "{checked:#}");
             let run = needs[0]["run"].as_str().unwrap().to_owned();
             assert!(run.contains(" unlink ") && run.ends_with(first), "{run}");
             let checked = ask(&["check"]).out;

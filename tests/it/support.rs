@@ -383,6 +383,11 @@ impl TestBoard {
         self.remembers_less_of("slept:", seconds);
     }
 
+    /// As if the last pass that saw it awake again had been so many seconds earlier.
+    pub fn is_awake_for(&self, seconds: i64) {
+        self.remembers_less_of("woke:", seconds);
+    }
+
     fn remembers_less_of(&self, what: &str, seconds: i64) {
         let memory = Connection::open(self.path().join("state/watchbill/state.db")).unwrap();
         let less = format!("UPDATE sightings SET since = since - {seconds} WHERE key LIKE '{what}%'");

@@ -241,6 +241,14 @@ fn all(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
             .hint("run this as the user who owns it"));
     }
     let mut found = root.as_deref().map(|root| all_under(root, &which.seen)).unwrap_or_default();
+    // A root that is named and not there is no root less; without any other board that is the answer.
+    let is_named =
+        which.root.is_some() || ["HERMES_KANBAN_HOME", "HERMES_HOME"].iter().any(|n| set(n).is_some());
+    let is_lost = |root: &PathBuf| is_named && root.try_exists().is_ok_and(|there| !there);
+    if let Some(lost) = root.as_ref().filter(|r| which.configured.is_some() && found.is_empty() && is_lost(r))
+    {
+        found.push(BoardId { at: lost.clone().into(), root: None, slug: None });
+    }
     found.extend(which.configured.as_ref().map(|at| placed(at, None)));
     if found.is_empty() {
         let at = root.map_or_else(|| "no Hermes root".to_owned(), |r| r.display().to_string());
@@ -288,8 +296,8 @@ fn named(root: &Path, slug: &str) -> Result<BoardId> {
 }
 
 /// Every board of a root that has a file with something in it, that cannot be looked at, or that Hermes knows by its `board.json`: that
-/// one's file is lost. So is that of one that was `seen` and that nobody took away. Archived ones are left out. Where the folder of boards
-/// cannot be listed, it stands there in their place.
+/// one's file is lost. So is that of one that was `seen`, also where its folder or the whole root is gone. Archived ones are left out.
+/// Where the folder of boards cannot be listed, it stands there in their place.
 fn all_under(root: &Path, seen: &BTreeSet<PathBuf>) -> Vec<BoardId> {
     // A link that leads nowhere may lead to a disk that is not mounted.
     let has_board = |p: &Path| match std::fs::metadata(p) {
@@ -306,10 +314,13 @@ fn all_under(root: &Path, seen: &BTreeSet<PathBuf>) -> Vec<BoardId> {
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => (Vec::new(), None),
         Err(_) => (Vec::new(), Some(BoardId { at: boards(root).into(), root: None, slug: None })),
     };
-    let was_seen = |slug: &str| seen.contains(&db_path(root, slug)) && !is_gone(Some(root), slug);
     let mut slugs: Vec<String> = names.into_iter().flatten().filter(|n| is_slug(n)).collect();
+    // Also where their folders are gone: by a slip as well as on purpose.
+    let lost: BTreeSet<String> = seen.iter().filter_map(|file| slug_under(root, file)).collect();
+    slugs.extend(lost.iter().filter(|slug| !is_put_away(root, slug)).cloned());
     slugs.retain(|s| s != "default" && !is_archived(&boards(root).join(s).join("board.json")));
     slugs.sort();
+    slugs.dedup();
     slugs.insert(0, "default".into());
     let id = |slug: String| BoardId {
         at: db_path(root, &slug).into(),
@@ -319,11 +330,32 @@ fn all_under(root: &Path, seen: &BTreeSet<PathBuf>) -> Vec<BoardId> {
     let is_known = |id: &BoardId| {
         id.folder().is_some_and(|folder| folder != root && folder.join("board.json").is_file())
     };
-    let is_there = |id: &BoardId| {
-        id.file().is_some_and(has_board) || is_known(id) || id.slug.as_deref().is_some_and(was_seen)
-    };
+    let was_seen = |id: &BoardId| id.slug.as_ref().is_some_and(|slug| lost.contains(slug));
+    let is_there = |id: &BoardId| id.file().is_some_and(has_board) || is_known(id) || was_seen(id);
     let there = slugs.into_iter().map(id).filter(is_there);
     there.chain(unlisted).collect()
+}
+
+/// The slug of the board of a root that has this file.
+fn slug_under(root: &Path, file: &Path) -> Option<String> {
+    let root = std::path::absolute(root).ok()?;
+    let folder = file.parent()?;
+    let slug = if folder == root { "default" } else { folder.file_name()?.to_str()? };
+    (is_slug(slug) && db_path(&root, slug) == file).then(|| slug.to_owned())
+}
+
+/// Whether Hermes moved the folder of a board to its archive, as `boards rm` of 0.19 does: under its slug and the seconds since 1970.
+fn is_put_away(root: &Path, slug: &str) -> bool {
+    if boards(root).join(slug).exists() {
+        return false;
+    }
+    let names = std::fs::read_dir(boards(root).join("_archived")).into_iter().flatten().flatten();
+    let names = names.filter_map(|e| e.file_name().into_string().ok());
+    let is_it = |name: String| {
+        let at = name.strip_prefix(slug).and_then(|rest| rest.strip_prefix('-'));
+        at.is_some_and(|at| !at.is_empty() && at.bytes().all(|b| b.is_ascii_digit() || b == b'-'))
+    };
+    names.into_iter().any(is_it)
 }
 
 /// Where Hermes keeps the boards of a root, as its configuration says it, unless that is SQLite. A `kanban.db` that still lies
@@ -418,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_board_whose_file_is_lost_is_a_board_until_it_is_archived_or_its_folder_is_gone() {
+    fn a_board_whose_file_is_lost_is_a_board_until_it_is_archived() {
         let dir = tempfile::tempdir().unwrap();
         let (root, boards) = (dir.path(), dir.path().join("kanban/boards"));
         let about = |slug: &str, text: &str| {
@@ -432,14 +464,17 @@ mod tests {
         std::fs::create_dir(boards.join("none")).unwrap();
         std::fs::create_dir(boards.join("away")).unwrap();
         std::os::unix::fs::symlink("/nowhere/kanban.db", boards.join("away/kanban.db")).unwrap();
-        let seen = BTreeSet::from(["default", "none", "old", "gone"].map(|slug| db_path(root, slug)));
+        std::fs::create_dir_all(boards.join("_archived/away-for-good-1764255600-1")).unwrap();
+        let slugs = ["default", "none", "old", "gone", "away-for-good", "Not A Slug"];
+        let mut seen = BTreeSet::from(slugs.map(|slug| db_path(root, slug)));
+        seen.insert("/elsewhere/kanban.db".into());
         let names = |seen: &BTreeSet<PathBuf>| {
             all_under(root, seen).into_iter().filter_map(|id| id.slug).collect::<Vec<_>>()
         };
         assert_eq!(names(&BTreeSet::new()), ["away", "empty", "lost"]);
         assert_eq!(
             names(&seen),
-            ["default", "away", "empty", "lost", "none"],
+            ["default", "away", "empty", "gone", "lost", "none"],
             "what earlier passes looked at"
         );
         let gone = |name: &str| is_gone(Some(root), name);
@@ -452,6 +487,39 @@ mod tests {
         assert!(!gone(&file("own.db")) && gone(&file("removed/own.db")));
         std::fs::remove_dir_all(&boards).unwrap();
         assert!(!gone("lost"), "perhaps its disk is not mounted");
+        let left = ["default", "away-for-good", "gone", "none", "old"];
+        assert_eq!(names(&seen), left, "all that passes looked at, where nothing says that it was put away");
+        std::fs::remove_dir_all(root).unwrap();
+        assert_eq!((names(&seen), names(&BTreeSet::new()).len()), (left.map(str::to_owned).to_vec(), 0));
+    }
+
+    #[test]
+    fn a_root_that_is_named_and_not_there_is_found_beside_another_board() {
+        let dir = tempfile::tempdir().unwrap();
+        let (own, root) = (dir.path().join("own.db"), dir.path().join("gone"));
+        std::fs::write(&own, "x").unwrap();
+        let found = |root: Option<&Path>, env: Env<'_>| {
+            let which = Which {
+                root: root.map(Path::to_path_buf),
+                configured: Some(Location::File(own.clone())),
+                ..Which::default()
+            };
+            let all = find(&which, env).unwrap().into_iter();
+            all.map(|id| id.file().unwrap().file_name().unwrap().to_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        let home = dir.path().display().to_string();
+        let gone = root.display().to_string();
+        let set = |name: &str| (name == "HERMES_HOME").then(|| gone.clone());
+        assert_eq!(found(None, &set), ["gone", "own.db"]);
+        assert_eq!(found(Some(&root), &|_| None), ["gone", "own.db"]);
+        assert_eq!(
+            found(None, &|name| (name == "HOME").then(|| home.clone())),
+            ["own.db"],
+            "nobody named it"
+        );
+        std::fs::create_dir(&root).unwrap();
+        assert_eq!(found(None, &set), ["own.db"]);
     }
 
     #[test]

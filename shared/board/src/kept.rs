@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::{
-    Answer, Attendance, Attended, Board, BoardId, Comment, Detail, Entry, Event, Link, Location, Mode,
-    Outcome, Run, Status, Step, Task, Timeline,
+    Answer, Attendance, Attended, Board, BoardId, Comment, Detail, Entry, Event, History, Link, Location,
+    Mode, Outcome, Run, Status, Step, Task, Timeline,
 };
 use base::error::Result;
 use base::time::Time;
@@ -185,6 +185,10 @@ impl Board for KeptBoard {
 
     fn timeline(&self) -> Option<Timeline> {
         self.reads.borrow().board.timeline()
+    }
+
+    fn history(&mut self) -> Result<Option<History>> {
+        self.reads.borrow_mut().board.history()
     }
 
     fn shape(&self) -> &'static str {

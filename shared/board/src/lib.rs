@@ -609,6 +609,15 @@ impl BoardId {
     }
 }
 
+/// The ends of the history of a board, whose events are numbered in their order; no number is given twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct History {
+    /// The oldest event that is still there: its number, and its task.
+    pub first: Option<(i64, String)>,
+    /// The newest number that was given.
+    pub last: i64,
+}
+
 /// What a board is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -698,6 +707,14 @@ pub trait Board {
     /// Where it stood in the history of its server when it was opened or asked last; `None` for a board without a server.
     fn timeline(&self) -> Option<Timeline> {
         None
+    }
+
+    /// What tells it from another board that lies in its place; `None` where nothing does.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn history(&mut self) -> Result<Option<History>> {
+        Ok(None)
     }
 
     /// Whether this host, as its claims name it, tells a target of `notify` what needs a person on this board. Of the hosts of one board one

@@ -28,7 +28,7 @@ const MAX_ID: usize = 40;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes of a monitoring plugin:\n  0   OK\n  1   WARNING: more tasks than -w need you, a board is paused, or a pass could not do everything\n  2   CRITICAL: more tasks than -c need you, a watcher is not scheduled, overdue or failed, the dispatcher is wedged or stopped, tasks are ready and no dispatcher runs, or a board is split, damaged or cannot be written\n  3   UNKNOWN: a board or some of its tasks cannot be read, or wrong usage"
+    after_help = "Exit codes of a monitoring plugin:\n  0   OK\n  1   WARNING: more tasks than -w need you, a board is paused, or a pass could not do everything\n  2   CRITICAL: more tasks than -c need you, a watcher is not scheduled, overdue or failed, the dispatcher is wedged or stopped, tasks are ready and no dispatcher runs, or a board is split, damaged, replaced or cannot be written\n  3   UNKNOWN: a board or some of its tasks cannot be read, or wrong usage"
 )]
 pub(super) struct CheckArgs {
     /// Print WARNING if more tasks than this need you

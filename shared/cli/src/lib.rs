@@ -8,6 +8,7 @@ mod check;
 mod coord;
 mod demo;
 mod doctor;
+mod forget;
 mod generate;
 mod heal;
 mod hosts;
@@ -47,7 +48,7 @@ use config::{Config, Loaded};
 use host::Host;
 use logs::agents::Homes;
 use logs::cache::Cache;
-use ops::pass::{self, Tools};
+use ops::pass::{Tools, history};
 use ops::report::Loudness;
 use policy::Pass;
 
@@ -128,7 +129,7 @@ impl Common {
 
     /// The same, with those that earlier passes looked at and whose files are lost.
     fn boards_seen(&self, cache: &Cache, config: &Config) -> Result<Vec<BoardId>> {
-        self.boards_and(pass::seen_before(cache), config)
+        self.boards_and(history::seen_before(cache), config)
     }
 
     fn boards_and(&self, seen: BTreeSet<PathBuf>, config: &Config) -> Result<Vec<BoardId>> {

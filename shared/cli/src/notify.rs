@@ -99,7 +99,9 @@ fn pass(args: &NotifyArgs, version: &str) -> Result<u8> {
             let now = standing.needs();
             let _lock = if args.dry_run { None } else { Some(books.lock()?) };
             let root = args.common.hermes_root(&loaded.config);
-            let is_gone = |board: &str| discover::is_gone(root.as_deref(), board);
+            // One that is lost is still looked for.
+            let is_listed = |board: &str| standing.boards.iter().any(|b| b.name == board);
+            let is_gone = |board: &str| !is_listed(board) && discover::is_gone(root.as_deref(), board);
             let mut shared = shared(&standing, &args.common, &loaded.config, args.dry_run)?;
             let one = |(name, keys): (&str, &NotifyKeys)| {
                 let book = read(&books, name);

@@ -15,9 +15,9 @@ use signal_hook::consts::SIGXFSZ;
 use super::budget::BudgetArgs;
 use super::heal::HealFlags;
 use super::{
-    Common, WatcherArgs, board, budget, check, coord, demo, doctor, generate, heal, init, match_log, notify,
-    output_code, page, pause, print, print_json, providers, replay, run, status, summary, timers, undo,
-    watcher, why,
+    Common, WatcherArgs, board, budget, check, coord, demo, doctor, forget, generate, heal, init, match_log,
+    notify, output_code, page, pause, print, print_json, providers, replay, run, status, summary, timers,
+    undo, watcher, why,
 };
 use base::error::{Kind, Result};
 use base::for_each_watcher;
@@ -189,6 +189,8 @@ enum Command {
     Pause(pause::PauseArgs),
     /// End a pause
     Unpause(pause::UnpauseArgs),
+    /// Forget that a board was there: it was removed, or replaced by another one, on purpose
+    Forget(forget::ForgetArgs),
     /// Show what the watchers would have done with another configuration
     #[command(after_help = replay::AFTER_HELP)]
     Replay(replay::ReplayArgs),
@@ -265,6 +267,7 @@ impl Program for WatchbillArgs {
             Command::Init(args) => ran("watchbill init", args.common.json, init::run(&args, version)),
             Command::Doctor(args) => ran("watchbill doctor", args.common.json, doctor::run(&args, version)),
             Command::Pause(args) => ran("watchbill pause", args.common.json, pause::pause(&args)),
+            Command::Forget(args) => ran("watchbill forget", args.common.json, forget::run(&args)),
             Command::Unpause(args) => ran("watchbill unpause", args.common.json, pause::unpause(&args)),
             Command::Replay(args) => ran("watchbill replay", args.common.json, replay::run(&args, version)),
             Command::Undo(args) => ran("watchbill undo", args.common.json, undo::run(&args, version)),
@@ -403,7 +406,7 @@ fn with_hint(mut e: clap::Error, arguments: &[OsString], program: &str) -> clap:
 }
 
 /// What a mistyped word never leads to: it would change something the person did not ask for.
-const NEVER_MEANT: [&str; 4] = ["pause", "unpause", "undo", "remove"];
+const NEVER_MEANT: [&str; 5] = ["pause", "unpause", "forget", "undo", "remove"];
 
 /// The error without suggestions that would do harm, and without the one to pass an unknown flag as a value.
 fn without_traps(mut e: clap::Error) -> clap::Error {

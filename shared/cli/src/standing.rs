@@ -173,7 +173,13 @@ impl Standing {
             all.extend(needs::of_findings(&board.findings, Some(&board.name)));
             let Ok(summary) = &board.summary else { continue };
             all.extend(needs::of_tasks(summary));
-            boards.push(BoardNow::of(summary));
+            let mut now = BoardNow::of(summary);
+            // What is wrong with a whole board is a need already.
+            let is_need = |said: &String| {
+                board.findings.iter().any(|f| needs::is_stopper(f) && said.starts_with(&f.what))
+            };
+            now.findings.retain(|said| !is_need(said));
+            boards.push(now);
         }
         needs::sort(&mut all);
         Now {

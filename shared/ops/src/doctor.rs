@@ -102,7 +102,7 @@ impl Finding {
 }
 
 /// Every finding there is. Names do not change; new ones may come.
-pub const IDS: [&str; 43] = [
+pub const IDS: [&str; 44] = [
     "config-valid",
     "config-invalid",
     "config-shared",
@@ -114,6 +114,7 @@ pub const IDS: [&str; 43] = [
     "board-too-old",
     "board-split",
     "board-damaged",
+    "board-replaced",
     "board-paused",
     "board-unwatched",
     "other-user",

@@ -18,11 +18,12 @@ use policy::remedy::Lacking;
 const UNREADABLE: &str = "board-unreadable";
 /// What `doctor` finds that keeps a board, or everything, from going on, and that a person can mend. A second timer, or a watcher that only
 /// tells and is not started, are for `doctor` alone.
-const STOPPERS: [&str; 15] = [
+const STOPPERS: [&str; 16] = [
     UNREADABLE,
     "board-unwritable",
     "board-split",
     "board-damaged",
+    "board-replaced",
     "board-unwatched",
     "dispatcher-wedged",
     "dispatcher-stopped",

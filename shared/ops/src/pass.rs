@@ -3,14 +3,12 @@
 pub mod apply;
 pub mod damage;
 mod decide;
+pub mod history;
 pub mod lock;
 pub mod look;
 pub mod open;
 mod report;
 pub mod timeline;
-
-use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use self::apply::By;
 pub use self::report::dry_report;
@@ -83,29 +81,18 @@ impl Tools<'_> {
     }
 }
 
-/// Under this name the state file remembers the files of boards that were looked at.
-const SEEN: &str = "board:";
-
-/// The files of boards below a Hermes root that passes looked at.
-pub fn seen_before(cache: &Cache) -> BTreeSet<PathBuf> {
-    cache.names(SEEN).map(PathBuf::from).collect()
-}
-
 /// Runs one pass over one board. Never fails as a whole: the report says what happened.
 pub fn run<W: Watcher>(watcher: &W, id: &BoardId, tools: &mut Tools<'_>) -> BoardReport {
     let report = reported(id, |report| {
         let mut board = open::for_watcher(id, watcher.only_looks(), tools, report)?;
         gateway::note(id, tools.host, tools.cache, tools.pass.now);
         let seen = look::around(&mut *board, tools, |world, pass| watcher.observe(world, pass))?;
+        // After the look, which says whether anybody works here.
+        report.notices.extend(history::look(&mut *board, tools)?);
         let decision = decide::decide(watcher, &seen, id, tools);
         let steps = report::decided(watcher, seen, decision, id, tools, report);
         apply::apply(&mut *board, steps, tools, report, By::Watcher)
     });
-    // Where nobody ever worked nothing is remembered.
-    let is_missed = report.error.is_none() && id.root.is_some() && tools.cache.knows_clock();
-    if let Some(file) = id.file().filter(|_| is_missed) {
-        tools.cache.sight(&format!("{SEEN}{}", file.display()), tools.pass.now);
-    }
     if report.error.as_ref().is_some_and(|e| e.kind == Kind::Damaged) {
         damage::doubt(id, tools.cache, tools.pass.now);
     }

@@ -12,7 +12,7 @@ use logs::cache::Cache;
 /// Seconds by which an event may lie in the future, or the clock may have moved, before time is not trusted.
 pub const FUTURE: i64 = 120;
 const MOVED: i64 = 60;
-/// Under this name the state file remembers when a pass saw that the clock had been set, or that the machine had been suspended.
+/// Under this name the state file remembers when a pass saw that the clock had been set.
 const SET: &str = "clock-set:";
 /// And under this one since when it would have seen that.
 const KNOWN: &str = "clock-known:";
@@ -22,6 +22,12 @@ const BEGAN: &str = "boot-began:";
 
 /// And under this one, with the boot's id, how many seconds of that boot the machine was suspended.
 const SLEPT: &str = "slept:";
+
+/// And under this one when a pass saw that it was awake again.
+const WOKE: &str = "woke:";
+
+/// Seconds that everybody has to give a sign of life after the machine was suspended.
+pub const WAKING: i64 = 900;
 
 /// Why time cannot be trusted in this pass, if so: a board from the future, a wall clock that jumped, or one that is not the board's.
 pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option<String> {
@@ -33,6 +39,10 @@ pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option
         let at = world.later_than(pass.now);
         remembered(world.cache, &boot, offset, world.host.slept(), at)
     };
+    if has_moved(moved).is_some() {
+        world.cache.forget(SET, &BTreeSet::new());
+        world.cache.sight(SET, pass.now);
+    }
     let skew = world.hosts.as_ref().and_then(|all| {
         let me = world.host.facts().hostname;
         all.hosts.iter().find(|h| h.host == me).map(|h| h.skew_ms)
@@ -57,43 +67,38 @@ fn note_boot(cache: &mut Cache, boot: &str, offset: i64) {
 fn remembered(cache: &mut Cache, boot: &str, offset: i64, slept: Option<i64>, at: Time) -> Option<i64> {
     note_boot(cache, boot, offset);
     let moved = cache.clock_moved(boot, offset);
-    let sleep = slept.map(|slept| note_sleep(cache, boot, slept));
-    if moved.is_none() || sleep == Some(Sleep::Unknown) {
+    // While the machine was suspended nothing could give a sign of life.
+    let has_slept = slept.map(|slept| has_slept(cache, boot, slept));
+    if let Some(slept) = slept {
+        note_sleep(cache, boot, slept);
+    }
+    if has_slept == Some(Some(true)) {
+        cache.forget(WOKE, &BTreeSet::new());
+        cache.sight(WOKE, at);
+    }
+    // Where no pass remembered how long it slept, it may have.
+    if moved.is_none() || has_slept == Some(None) {
         cache.forget(KNOWN, &BTreeSet::new());
         cache.sight(KNOWN, at);
-    }
-    // While the machine was suspended nothing could give a sign of life or renew a claim.
-    if has_moved(moved).is_some() || sleep == Some(Sleep::Woke) {
-        cache.forget(SET, &BTreeSet::new());
-        cache.sight(SET, at);
     }
     moved
 }
 
-/// What a pass learns of the time in which its machine was suspended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sleep {
-    /// No pass remembered anything of it in this boot.
-    Unknown,
-    /// It was suspended for more than a minute since a pass last remembered it.
-    Woke,
-    /// It was not.
-    Awake,
+/// How long the machine was suspended in this boot, as a pass last remembered it.
+fn slept_before(cache: &Cache, boot: &str) -> Option<i64> {
+    cache.newest(&format!("{SLEPT}{boot}")).map(|(_, seconds)| seconds.0)
 }
 
-/// Remembers how long the machine was suspended in this boot.
-fn note_sleep(cache: &mut Cache, boot: &str, slept: i64) -> Sleep {
-    let key = format!("{SLEPT}{boot}");
-    let known = cache.newest(&key).map(|(_, seconds)| seconds.0);
+/// Whether that has grown by more than a minute since; `None` where no pass remembered it.
+fn has_slept(cache: &Cache, boot: &str, slept: i64) -> Option<bool> {
+    slept_before(cache, boot).map(|known| slept - known > MOVED)
+}
+
+fn note_sleep(cache: &mut Cache, boot: &str, slept: i64) {
     // In another time namespace it may be less.
-    if known.is_none_or(|known| (slept - known).abs() > MOVED) {
+    if slept_before(cache, boot).is_none_or(|known| (slept - known).abs() > MOVED) {
         cache.forget(SLEPT, &BTreeSet::new());
-        cache.sight(&key, Time(slept));
-    }
-    match known {
-        None => Sleep::Unknown,
-        Some(known) if slept - known > MOVED => Sleep::Woke,
-        Some(_) => Sleep::Awake,
+        cache.sight(&format!("{SLEPT}{boot}"), Time(slept));
     }
 }
 
@@ -116,7 +121,7 @@ pub fn steady_since(world: &World<'_>, pass: &Pass) -> Option<Time> {
     if pass.clock_given {
         return None;
     }
-    world.cache.newest(SET).map(|(_, at)| at.min(pass.now))
+    world.cache.newest(SET).map(|(_, at)| at.min(pass.now)).max(woke(world, pass.now))
 }
 
 /// Since when passes would have seen that the wall clock was set or the machine suspended; what happened before is lost with the state
@@ -126,6 +131,15 @@ pub fn known_since(world: &World<'_>, pass: &Pass) -> Option<Time> {
         return None;
     }
     world.cache.newest(KNOWN).map(|(_, at)| at.min(pass.now))
+}
+
+/// When the machine was last suspended until, as far as passes saw it: then they saw it awake again, which is now where none did yet.
+/// `None`: it was not.
+pub fn woke(world: &World<'_>, now: Time) -> Option<Time> {
+    let boot = world.host.facts().boot_id;
+    let wakes = world.host.slept().and_then(|slept| has_slept(world.cache, &boot, slept)) == Some(true);
+    let woke = || world.cache.newest(WOKE).map(|(_, at)| at.min(now));
+    if wakes { Some(now) } else { woke() }
 }
 
 /// The seconds by which the clock moved, where they are too many.
@@ -174,14 +188,14 @@ mod tests {
     #[test]
     fn a_pass_remembers_when_the_machine_woke_up() {
         let mut memory = Cache::in_memory();
-        let after = |memory: &mut Cache, at, boot, slept| {
+        let known_after = |memory: &mut Cache, at, boot, slept| {
             let mut cache = memory.recall();
             remembered(&mut cache, boot, 0, slept, Time(at));
             memory.remember(&cache);
-            [KNOWN, SET].map(|name| memory.newest(name).map(|(_, since)| since.0))
+            [KNOWN, WOKE].map(|name| memory.newest(name).map(|(_, since)| since.0))
         };
-        // At that time, in that boot, slept for so long: since when anything is known, and since when the machine is awake.
-        for (at, boot, slept, known, awake) in [
+        // At that time, in that boot, slept for so long: since when silence is known, and when it woke up.
+        for (at, boot, slept, known, woke) in [
             (100, "b1", Some(0), 100, None),
             (200, "b1", Some(40), 100, None),
             (300, "b1", Some(61), 100, Some(300)),
@@ -194,14 +208,19 @@ mod tests {
             (30_300, "b1", Some(100), 100, Some(30_300)),
             (40_000, "b2", Some(9_000), 40_000, Some(30_300)),
         ] {
-            assert_eq!(after(&mut memory, at, boot, slept), [Some(known), awake], "{at} {boot} {slept:?}");
+            assert_eq!(
+                known_after(&mut memory, at, boot, slept),
+                [Some(known), woke],
+                "{at} {boot} {slept:?}"
+            );
         }
         assert_eq!(memory.names(SLEPT).collect::<Vec<_>>(), ["b2"]);
         // What an earlier version remembered tells nothing of sleep.
         let mut cache = memory.recall();
         cache.forget(SLEPT, &BTreeSet::new());
         memory.remember(&cache);
-        assert_eq!(after(&mut memory, 50_000, "b2", Some(9_000)), [Some(50_000), Some(30_300)]);
+        let known = known_after(&mut memory, 50_000, "b2", Some(9_000));
+        assert_eq!(known, [Some(50_000), Some(30_300)]);
     }
 
     #[test]

@@ -33,7 +33,7 @@ use super::discover::foreign_storage;
 use super::image::{Cell, Column};
 use super::rows::{self as meaning, End, Past, Rows, To};
 use super::{
-    Answer, Board, BoardId, Comment, Detail, Entry, Event, Fronts, Kin, Link, MARKER, MAX_COMMENTS,
+    Answer, Board, BoardId, Comment, Detail, Entry, Event, Fronts, History, Kin, Link, MARKER, MAX_COMMENTS,
     MAX_EVENTS, MAX_RUNS, MAX_TEXT, MAX_TURNS, Mode, NewTask, Outcome, Run, Status, Step, Task, its_cards,
     open_cards, title,
 };
@@ -67,6 +67,10 @@ const Q_KEY: &str = "SELECT id FROM tasks WHERE idempotency_key = ?1 AND status 
 /// From one state to the next in the index, since a board may have thousands of tasks that are done.
 const Q_NEXT_STATE: &str = "SELECT min(status) FROM tasks WHERE status > ?1";
 const Q_LATEST: &str = "SELECT max(created_at) FROM task_events WHERE id > ?1 AND id <= ?2";
+const Q_HISTORY: &str = "SELECT id, task_id, (SELECT max(id) FROM task_events) FROM task_events \
+     WHERE id = (SELECT min(id) FROM task_events)";
+/// What is kept of the numbers of events that are all gone.
+const Q_NUMBERED: &str = "SELECT seq FROM sqlite_sequence WHERE name = 'task_events'";
 const Q_INTEGRITY: &str = "PRAGMA integrity_check(1)";
 const Q_QUICK: &str = "PRAGMA quick_check(1)";
 const W_EVENT: &str =
@@ -218,6 +222,7 @@ impl SqliteBoard {
             ("board events", self.texts.board_events.clone()),
             ("turns", self.texts.turns.clone()),
             ("latest", Q_LATEST.into()),
+            ("history", Q_HISTORY.into()),
             ("coordinated", self.texts.coordinated.clone()),
             ("parents", self.texts.kin.clone()),
             ("links", Q_LINKS.into()),
@@ -678,6 +683,28 @@ impl Board for SqliteBoard {
 
     fn is_own(&self) -> bool {
         self.own
+    }
+
+    fn history(&mut self) -> Result<Option<History>> {
+        if !self.has("task_events", "id") {
+            return Ok(None);
+        }
+        let read = || -> rusqlite::Result<Option<History>> {
+            let mut statement = self.conn.prepare_cached(Q_HISTORY)?;
+            let mut rows = statement.query([])?;
+            if let Some(row) = rows.next()? {
+                // Ids that are texts (Hermes 0.12) say nothing.
+                let (first, last) = (int(row, 0).zip(text(row, 1)), int(row, 2));
+                return Ok(first.zip(last).map(|(first, last)| History { first: Some(first), last }));
+            }
+            if !self.conn.table_exists(None, "sqlite_sequence")? {
+                return Ok(None);
+            }
+            let mut statement = self.conn.prepare_cached(Q_NUMBERED)?;
+            let last = statement.query([])?.next()?.and_then(|row| int(row, 0));
+            Ok(Some(History { first: None, last: last.unwrap_or(0) }))
+        };
+        read().map_err(|e| self.fault(&e))
     }
 
     fn shape(&self) -> &'static str {

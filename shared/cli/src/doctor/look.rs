@@ -20,7 +20,7 @@ use ops::doctor::{
 };
 use ops::metrics::{self, Kept};
 use ops::pass::damage::{self, When};
-use ops::pass::{self, Tools};
+use ops::pass::{self, Tools, history};
 use ops::timers::{self, By, NOTIFY, Owner, Places, SESSIONS, Starter, WATCHED};
 use policy::runtime;
 use policy::runtime::Dispatcher;
@@ -107,6 +107,7 @@ pub(crate) fn board(id: &BoardId, tools: &mut Tools<'_>, when: When) -> BoardSee
         at: id.at.clone(),
         damage: damaged(id, tools, when),
         read: read(id, tools, when),
+        replaced: replaced(id, tools),
         locked,
         split: tools.split(id).unwrap_or(Split::Whole),
         wedge: pass::lock::wedge(id, tools),
@@ -115,6 +116,12 @@ pub(crate) fn board(id: &BoardId, tools: &mut Tools<'_>, when: When) -> BoardSee
         // Root sees the environment of everybody.
         owner: meta.map(|m| m.uid()).filter(|owner| *owner != me.as_raw() && !me.is_root()),
     }
+}
+
+/// What is so where another board lies in its place. Why it cannot be read is said of it anyway.
+fn replaced(id: &BoardId, tools: &Tools<'_>) -> Option<String> {
+    let mut board = tools.open(id, Mode::Look).ok()?;
+    history::replaced(&mut *board, tools.cache).ok()?
 }
 
 /// What is wrong with the board's file, as far as that was asked: a check reads all of it.

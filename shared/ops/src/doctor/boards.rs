@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::Finding;
+use crate::pass::history;
 use crate::pass::lock::Wedge;
 use crate::pass::open::{split_todo, split_what};
 use base::count::things;
@@ -36,6 +37,8 @@ pub struct BoardSeen {
     pub at: Location,
     /// What it says, or why it says nothing.
     pub read: Result<BoardRead, Error>,
+    /// What is so where another board lies in its place.
+    pub replaced: Option<String>,
     /// Files and folders beside it that cannot be written and must be.
     pub locked: Vec<PathBuf>,
     /// Whether it is split.
@@ -150,6 +153,9 @@ pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
         all.push(Finding::warning("other-user", &seen.name, what).todo(todo));
     }
     let Ok(read) = &seen.read else { return all };
+    all.extend(seen.replaced.as_ref().map(|what| {
+        Finding::error("board-replaced", &seen.name, what).todo(history::todo(&seen.at.to_string()))
+    }));
     all.push(clock(seen, read, now));
     all.extend(read.off.iter().map(|host| wrong_clock(seen, host)));
     if !read.is_own {
@@ -175,14 +181,18 @@ fn file(seen: &BoardSeen) -> Finding {
     let path = seen.at.to_string();
     // A board without a name is called by its path.
     let at = if seen.name == path { String::new() } else { format!("{path}: ") };
+    let lost = format!(
+        "check its name: `watchbill doctor` without --board and --db looks at every board. Mount its disk, or put a copy of a lost file back. If \
+         it is gone on purpose: `{}`, and `hermes kanban boards rm` where Hermes still lists it",
+        history::command(&path)
+    );
     let on = |id, e: &Error| {
         let todo = e.hint.as_deref().unwrap_or(match e.kind {
-            Kind::NoInput => {
-                "check its name: `watchbill doctor` without --board and --db looks at every board. Put a copy of a lost file back, or remove \
-                 the board with `hermes kanban boards rm`"
-            }
+            Kind::NoInput => &lost,
             Kind::Busy if seen.at.file().is_none() => "see that its server runs and can be reached from here",
-            Kind::Permission if seen.at.file().is_none() => "see that its role may log in, and the password in ~/.pgpass",
+            Kind::Permission if seen.at.file().is_none() => {
+                "see that its role may log in, and the password in ~/.pgpass"
+            }
             Kind::Busy => "see which process keeps it locked: `fuser -v` names it",
             _ => "see what it is; restore it from a copy where it is damaged",
         });

@@ -28,7 +28,7 @@ use page::Overview;
 use policy::attempts::worker::{used, worker};
 use policy::authorship;
 use policy::cards::writer::deciders;
-use policy::clock::is_within;
+use policy::clock::{self, is_within};
 use policy::dispatcher::{self, MAX_TICKS, TICKED, is_tick};
 use policy::endless::{self, Endless};
 use policy::routing;
@@ -405,6 +405,7 @@ fn look(
         let unreached = unreached(world, &details, rows, &routing, now)?;
         let providers: Arc<[(String, Id)]> =
             routing.profiles.iter().map(|(name, profile)| (name.clone(), profile.id())).collect();
+        let woke = clock::woke(world, now);
         let mut all = Vec::new();
         for (d, reading) in details {
             all.push(Facts {
@@ -419,6 +420,7 @@ fn look(
                 card: card_of(&d).and_then(found),
                 runtime: runtime.clone(),
                 life: life(world, &d, now),
+                woke,
                 is_for_people: is_for_people(&runtime, own_board, &d.task.status),
                 is_passed_over: still.passed_over.contains(&d.task.id),
                 wedged: wedged.clone(),

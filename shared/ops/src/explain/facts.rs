@@ -84,6 +84,8 @@ pub struct Facts {
     pub(crate) life: Option<Life>,
     /// It is in review or in triage, and Hermes is told to leave that to people.
     pub(crate) is_for_people: bool,
+    /// When the machine was awake again after it was suspended.
+    pub(crate) woke: Option<Time>,
     /// Its dispatcher has passed it over for long, or nobody has claimed it where there is none.
     pub(crate) is_passed_over: bool,
     /// A process sits on the dispatcher's lock.

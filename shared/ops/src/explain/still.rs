@@ -9,6 +9,7 @@ use board::Status;
 use card::task_word;
 use host::Life;
 use policy::authorship::{is_opted_out, our_hold};
+use policy::clock::WAKING;
 use policy::dispatcher::{PASSED_OVER, TICKED};
 use policy::endless::Endless;
 use policy::needs_operator::is_nobodys;
@@ -189,7 +190,8 @@ pub(super) fn unknown(f: &Facts, _: &Stand) -> Option<Stand> {
     let beat = t.last_heartbeat_at.map_or(began, |at| at.max(began));
     let heard = d.claimed_until().map_or(beat, |until| until.min(beat.plus(f.claim_ceiling)).max(beat));
     let silent = f.now.since(heard);
-    if silent < BLIND {
+    let wakes = f.woke.is_some_and(|woke| f.now.since(woke) < WAKING);
+    if silent < BLIND || wakes {
         return None;
     }
     let claim = t.claim_lock.as_deref().map_or_else(|| "nobody".to_owned(), |lock| quote::inline(lock, 80));

@@ -32,6 +32,7 @@ fn facts(detail: Detail) -> Facts {
         paused: None,
         life: None,
         is_for_people: false,
+        woke: None,
         is_passed_over: false,
         detail,
         reading: Reading::of(LogEnd::Absent, None),

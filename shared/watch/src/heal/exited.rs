@@ -14,11 +14,11 @@ pub(super) const LEAVING: i64 = 600;
 impl Rules<'_> {
     /// Tells a person of a worker that said it ends and did not.
     pub(super) fn still_there(&self, t: &TaskSeen, look: &Look) -> Option<Verdict> {
-        let waited = self.seen.now.since(t.left.filter(|at| self.is_sane(*at))?);
-        let pid = look.worker_pid.filter(|_| waited >= LEAVING)?;
+        let left = t.left.filter(|at| self.is_sane(*at))?;
+        let pid = look.worker_pid.filter(|_| self.awake_since(left) >= LEAVING)?;
         let because = format!(
             "its worker wrote its exit code {} ago and is there still (pid {pid}): nothing starts the next attempt before it ends",
-            words(waited)
+            words(self.seen.now.since(left))
         );
         let mend = format!(
             "end process {pid} (`kill {pid}`); the dispatcher then books its end, and starts the next attempt"

@@ -146,7 +146,7 @@ impl Rules<'_> {
         let alive = format!("worker alive: {}", look.because);
         let began = t.detail.newest_run().map(|r| r.ended_at.unwrap_or(r.started_at));
         let since = began.map_or(0, |at| self.seen.now.since(at));
-        if since < seconds(self.policy.orphan_wait) {
+        if began.map_or(0, |at| self.awake_since(at)) < seconds(self.policy.orphan_wait) {
             return Verdict::Leave(alive);
         }
         let pid = look.worker_pid.map_or_else(String::new, |pid| format!("process {pid}"));

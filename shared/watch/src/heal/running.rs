@@ -265,9 +265,7 @@ impl Rules<'_> {
         let runs = t.detail.task.status == Status::Running;
         let noted = resume::death(t);
         let died = if runs { noted.or(t.gone_since).unwrap_or(self.seen.now) } else { self.left_at(t) };
-        let from = |at: Time| self.seen.steady_since.map_or(at, |steady| at.max(steady));
-        let waited =
-            look.orphans.iter().map(|o| self.seen.now.since(from(left_behind(t, o).unwrap_or(died)))).min();
+        let waited = look.orphans.iter().map(|o| self.awake_since(left_behind(t, o).unwrap_or(died))).min();
         let left = most - waited.unwrap_or(0).max(0);
         if left <= 0 {
             return None;
@@ -369,6 +367,11 @@ impl Rules<'_> {
             .max()
             .unwrap_or(started);
         self.seen.now.since(newest)
+    }
+
+    /// Seconds since then, as far as the clock ran steadily and the machine was awake: while it was suspended nothing could happen.
+    pub(super) fn awake_since(&self, at: Time) -> i64 {
+        self.seen.now.since(self.seen.steady_since.map_or(at, |steady| at.max(steady)))
     }
 
     /// Whether a sign can be from when it says: a heartbeat in milliseconds, or a log touched by a wrong clock, would hold a

@@ -31,7 +31,7 @@ pub struct Seen {
     /// When a pass saw that the clock had been set; no silence of anything that lives is measured from before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_since: Option<Time>,
-    /// Since when passes would have seen that the clock was set, and the machine is awake; nobody is stopped for a silence from before that.
+    /// Since when passes would have seen that the clock was set or the machine suspended; nobody is stopped for a silence from before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_since: Option<Time>,
     /// The hosts of the board; `None` where only one works on it.

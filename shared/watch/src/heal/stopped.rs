@@ -19,8 +19,7 @@ impl Rules<'_> {
     pub(super) fn stopped(&self, t: &TaskSeen, look: &Look) -> Option<Verdict> {
         let pid = look.stopped.first()?;
         let since = t.stopped_since.filter(|at| self.is_sane(*at)).unwrap_or(self.seen.now);
-        let since = self.seen.steady_since.map_or(since, |steady| since.max(steady));
-        let stopped = self.seen.now.since(since);
+        let stopped = self.awake_since(since);
         if stopped < PATIENCE {
             let because =
                 format!("its worker (pid {pid}) has been stopped by a signal for {}", words(stopped));

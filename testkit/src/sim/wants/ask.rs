@@ -119,6 +119,7 @@ impl Asked<'_> {
             name: "memory".into(),
             at: self.id.at.clone(),
             read,
+            replaced: None,
             locked: Vec::new(),
             split: if is_split { Split::Split { pids: vec![9] } } else { Split::Whole },
             damage: None,

@@ -186,6 +186,11 @@ fn a_worker_that_stays_unknown_is_told_once_it_was_silent_for_six_hours() {
     let more = "Claimed by box7:12. Look there; where no worker is at it, release its claim: `hermes kanban reclaim t_00000001`";
     assert_eq!(stand.more.as_deref(), Some(more));
     assert_eq!(run, "board show t_00000001", "nothing that could end a healthy worker");
+    // A machine that woke up gives it the time for a sign of life.
+    for (woke, want) in [(899, Kind::LeftAlone), (900, Kind::NeedsPerson)] {
+        f.woke = Some(ago(woke));
+        assert_eq!(standing::of(&f).kind, want, "{woke}");
+    }
     f.takes = vec![take("heal", Verdict::Leaves, None)];
     assert_ne!(standing::of(&f).kind, Kind::NeedsPerson);
 }

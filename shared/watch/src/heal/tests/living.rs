@@ -35,6 +35,26 @@ fn a_worker_that_said_it_ends_and_is_there_still_is_told_of_once() {
     says(told, "- its worker wrote its exit code 20m ago");
 }
 
+#[test]
+fn a_worker_has_the_same_time_to_end_after_the_machine_woke_up() {
+    let left = with!(running(Life::Alive, 40_000), |t| {
+        t.left = Some(ago(30_000));
+        t.worker.as_mut().unwrap().worker_pid = Some(42);
+    });
+    let over = with!(running(Life::Alive, 30_000), |t| {
+        let look = t.worker.as_mut().unwrap();
+        (look.is_older, look.worker_pid) = (true, Some(77));
+    });
+    for (t, most, said) in [(left, 600, "tell exited-worker: "), (over, 900, "tell older-worker: ")] {
+        for (woke, tells) in [(None, true), (Some(most), true), (Some(most - 1), false), (Some(0), false)] {
+            let seen = Seen { steady_since: woke.map(ago), ..seen(vec![t.clone()]) };
+            let line = line(&decide(&seen, &pass(), &config()));
+            assert_eq!(line.starts_with(said), tells, "{woke:?}: {line}");
+            assert!(!tells || line.contains("8h"), "by the clock: {line}");
+        }
+    }
+}
+
 /// Its worker was first seen stopped so many seconds ago.
 fn stopped(t: TaskSeen, seconds: i64) -> TaskSeen {
     with!(t, |t| {
