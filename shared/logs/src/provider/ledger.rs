@@ -280,9 +280,9 @@ impl Ledger {
         ledger
     }
 
-    /// Adds what other boards know.
+    /// Adds what other boards know. What was seen here ends their trouble too.
     #[must_use]
-    pub fn joined(mut self, others: &[Entry]) -> Ledger {
+    pub fn joined(mut self, others: &[Entry], seen: &[Sighting]) -> Ledger {
         for other in others {
             let same = |e: &&mut Entry| match &other.profile {
                 Some(name) => e.is_key_of(name, &other.id),
@@ -293,6 +293,7 @@ impl Ledger {
                 None => self.entries.push(other.clone()),
             }
         }
+        seen.iter().filter(|s| s.news == News::Good).for_each(|s| self.answered(s));
         self
     }
 

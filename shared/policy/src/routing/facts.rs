@@ -162,35 +162,36 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
     sightings.sort_by(|a, b| (a.at, a.began, &a.task).cmp(&(b.at, b.began, &b.task)));
     sightings.dedup();
     let here = world.board.id().at.to_string();
-    let entries = Ledger::fold(&sightings, &policy(world.config)).entries().to_vec();
     let root = root.map(|root| root.canonicalize().unwrap_or(root));
-    let mine = Shared { root, entries, sent };
+    // All hosts of a board decide on what this board says. Boards that are on this one alone say more to nobody else.
+    let is_shared = world.hosts.is_some();
+    let theirs = if is_shared { Vec::new() } else { of_others(world, &here, root.as_ref(), now) };
+    let others: Vec<Entry> = theirs.iter().flat_map(|other| other.entries.iter().cloned()).collect();
     if !clock_given {
-        share(world, &here, &mine);
+        let own = Ledger::fold(&sightings, &policy(world.config));
+        let mut entries = own.entries().to_vec();
+        // Other boards hear of the end of what they saw.
+        let all = own.joined(&others, &sightings);
+        entries.extend(all.entries()[entries.len()..].iter().filter(|e| e.good.is_some()).cloned());
+        share(world, &here, &Shared { root, entries, sent: sent.clone() });
     }
-    let Shared { root, sent, .. } = mine;
-    let mut routing = Routing {
-        profiles,
-        sightings,
-        others: Vec::new(),
-        sent,
-        quiet_until: world.config.routing.quiet_until(now),
-        is_shared: world.hosts.is_some(),
-    };
-    if routing.is_shared {
-        // All its hosts decide on what this board says. Boards that are on this one alone say more to nobody else.
-        return Ok(routing);
-    }
-    for (board, body) in world.cache.shared() {
-        let Ok(other) = serde_json::from_str::<Shared>(&body) else { continue };
-        if board != here && other.root == root {
-            // A board that is gone must not hold a provider for ever.
-            let fresh = |e: &Entry| now.since(e.bad.max(e.until)) < NIGHT;
-            routing.others.extend(other.entries.into_iter().filter(fresh));
-            routing.sent.extend(other.sent.into_iter().filter(|s| now.since(s.at) < NIGHT));
-        }
-    }
-    Ok(routing)
+    sent.extend(theirs.into_iter().flat_map(|other| other.sent));
+    let quiet_until = world.config.routing.quiet_until(now);
+    Ok(Routing { profiles, sightings, others, sent, quiet_until, is_shared })
+}
+
+/// What the other boards of a Hermes root know that is not older than a night: a board that is gone must not hold a provider for ever.
+fn of_others(world: &World<'_>, here: &str, root: Option<&PathBuf>, now: Time) -> Vec<Shared> {
+    let all = world.cache.shared().into_iter().filter(|(board, _)| board != here);
+    let known = all.filter_map(|(_, body)| serde_json::from_str::<Shared>(&body).ok());
+    known
+        .filter(|other| other.root.as_ref() == root)
+        .map(|mut other| {
+            other.entries.retain(|e| now.since(e.bad.max(e.until)) < NIGHT);
+            other.sent.retain(|s| now.since(s.at) < NIGHT);
+            other
+        })
+        .collect()
 }
 
 /// Tasks that were sent to a provider and are still on their way. What they say of it reaches further back than the newest events

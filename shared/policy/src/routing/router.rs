@@ -107,7 +107,7 @@ impl<'a> Router<'a> {
         orchestrators: Vec<String>,
     ) -> Router<'a> {
         let policy = policy(config);
-        let ledger = Ledger::fold(&routing.sightings, &policy).joined(&routing.others);
+        let ledger = Ledger::fold(&routing.sightings, &policy).joined(&routing.others, &routing.sightings);
         let mut sent_of: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (nth, sent) in routing.sent.iter().enumerate() {
             sent_of.entry(sent.task.clone()).or_default().push(nth);

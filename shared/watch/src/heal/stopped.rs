@@ -23,7 +23,7 @@ impl Rules<'_> {
         if stopped < PATIENCE {
             let because =
                 format!("its worker (pid {pid}) has been stopped by a signal for {}", words(stopped));
-            return Some(Verdict::Wait(because, since.plus(PATIENCE)));
+            return Some(Verdict::Wait(because, self.seen.now.plus(PATIENCE - stopped)));
         }
         let because = format!(
             "its worker (pid {pid}) has been stopped by a signal for {} (state T): it lives and does nothing, and nobody else \

@@ -129,12 +129,22 @@ fn a_refused_key_waits_as_long_as_anything_may_and_says_what_ends_that() {
 fn two_boards_know_more_than_one() {
     let here = Ledger::fold(&[bad(0, -60)], &POLICY);
     let there = Ledger::fold(&[bad(50, -20), good(3_000, 2_900)], &POLICY);
-    let joined = |a: &Ledger, b: &Ledger| a.clone().joined(b.entries()).entries()[0].clone();
+    let joined = |a: &Ledger, b: &Ledger| a.clone().joined(b.entries(), &[]).entries()[0].clone();
     assert_eq!(joined(&here, &there).good, Some(Time(NOW + 3_000)));
     assert_eq!(joined(&there, &here).good, Some(Time(NOW + 3_000)));
     let later = Ledger::fold(&[bad(4_000, 3_950)], &POLICY);
     assert_eq!((joined(&later, &there).good, joined(&there, &later).good), (None, None));
-    assert_eq!(Ledger::default().joined(here.entries()), here);
+    assert_eq!(Ledger::default().joined(here.entries(), &[]), here);
+}
+
+#[test]
+fn what_is_answered_here_ends_the_trouble_of_another_board() {
+    let there = Ledger::fold(&[bad(0, -60)], &POLICY);
+    for (seen, is_over) in [(good(900, 300), true), (good(900, -10), false), (bad(900, 300), false)] {
+        let here = Ledger::fold(std::slice::from_ref(&seen), &POLICY);
+        let good = here.joined(there.entries(), &[seen]).entries()[0].good;
+        assert_eq!(good.is_some(), is_over, "{good:?}");
+    }
 }
 
 fn any_sighting() -> impl Strategy<Value = Sighting> {
@@ -172,7 +182,7 @@ proptest! {
             prop_assert!(hosts[i + 1..].iter().all(|b| !a.is_same(b)));
         }
         // Whoever comes first: joining a board with itself tells nothing new.
-        prop_assert_eq!(ledger.clone().joined(ledger.entries()), ledger);
+        prop_assert_eq!(ledger.clone().joined(ledger.entries(), &all), ledger);
     }
 }
 
@@ -211,6 +221,6 @@ fn a_provider_that_is_known_by_its_profile_alone_is_held_for_that_one() {
     assert_eq!((state(&blind("luna")), state(&blind("mira"))), (Some(State::Limited), Some(State::Limited)));
     assert_eq!(state(&profile("nova", "a")), Some(State::Limited), "a log named the endpoint");
     assert_eq!((state(&blind("sol")), state(&profile("vega", "b"))), (None, None));
-    let joined = Ledger::default().joined(ledger.entries()).joined(ledger.entries());
+    let joined = Ledger::default().joined(ledger.entries(), &[]).joined(ledger.entries(), &[]);
     assert_eq!(joined.entries().len(), 2);
 }
