@@ -360,7 +360,9 @@ impl Board for PostgresBoard {
     fn attend(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
         let (address, before) = (self.address.clone(), OnceCell::new());
         let attended = match (self.mode, me.duty) {
-            (Mode::Look, _) | (_, Duty::Asks) => self.read(|server| hosts::look(server, &address, me)),
+            (Mode::Look, _) | (_, Duty::Looks | Duty::Asks) => {
+                self.read(|server| hosts::look(server, &address, me))
+            }
             _ => {
                 let mut pass = None;
                 let attended = self.change(|server| {

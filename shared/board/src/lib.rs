@@ -44,7 +44,7 @@ pub use event_kind::EventKind;
 use host::{Host, Recorded};
 pub use payload::Payload;
 pub use pin::Pin;
-pub use several_hosts::{Attendance, Attended, Duty, HOST_LEASE, HOST_TELLS, Neighbour, Timeline};
+pub use several_hosts::{Attendance, Attended, Duty, HOST_LEASE, HOST_TELLS, Known, Neighbour, Timeline};
 pub use step_action::{HandOver, Rule, StepAction};
 use title::{is_card_key, is_card_title};
 
@@ -682,7 +682,7 @@ pub trait Board {
     /// one host. Whoever only asks, and a board that was opened to look, gets the same, and nothing is written.
     ///
     /// # Errors
-    /// The board cannot be reached. `Config` where another machine that runs now has the same name and machine id.
+    /// The board cannot be reached. What [`Attendance::follows`] says.
     fn attend(&mut self, _me: &Attendance<'_>) -> Result<Option<Attended>> {
         Ok(None)
     }

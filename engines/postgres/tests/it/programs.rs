@@ -262,6 +262,51 @@ fn the_work_of_a_host_that_is_gone_goes_on_elsewhere_and_nothing_of_its_worker_i
 }
 
 #[test]
+fn a_container_in_the_place_of_another_goes_on_once_nothing_of_that_lasts() {
+    let Some(server) = shared() else { return };
+    let url = made(server, "containers");
+    let (here, there) = (Machine::new("h1", &url), Machine::new("h2", &url));
+    let task = here.said(&["board", "add", "write the report", "--assignee", "luna"]);
+    here.said(&["heal"]);
+    there.said(&["heal"]);
+    here.said(&["board", "claim", &task, "--worker", "luna", "--ttl", "20m"]);
+    // What attended as h1 was a container on another machine.
+    let mut client = owner_after(server, "UPDATE containers.hosts SET boot_id = 'another' WHERE name = 'h1'");
+    let refused = |line: &[&str]| {
+        let done = here.call(line);
+        (done.status.code(), String::from_utf8([done.stdout, done.stderr].concat()).unwrap())
+    };
+    for line in [&["heal"][..], &["board", "run", "--assignee", "luna", "--", "touch", "began"]] {
+        let (code, said) = refused(line);
+        assert!(said.contains("two machines call themselves h1: the other one was seen "), "{said}");
+        assert!(code == Some(78) && said.contains("set host.name on one of them"), "{said}");
+    }
+    let (code, said) = refused(&["watchbill", "check"]);
+    assert!(code == Some(2) && said.contains("two machines call themselves h1"), "{said}");
+    // Looking at the hosts is nobody's word.
+    assert!(here.said(&["board", "host", "list"]).contains("h1  attends"));
+    let (code, said) = refused(&["board", "host", "forget", "h1"]);
+    assert!(code == Some(1) && said.contains("h1: attends: it was seen"), "{said}");
+    // It is gone for 10 minutes; its claim lasts.
+    client.batch_execute("UPDATE containers.hosts SET seen_at = seen_at - 600, lease_until = lease_until - 600, healed_at = healed_at - 600 WHERE name = 'h1'").unwrap();
+    let (code, said) = refused(&["heal"]);
+    assert!(code == Some(75) && said.contains("this one goes on in "), "{said}");
+    assert!(said.contains("works any more: board host forget h1"), "{said}");
+    client.batch_execute("UPDATE containers.tasks SET claim_expires = claim_expires - 1200").unwrap();
+    here.said(&["heal"]);
+    assert!(here.said(&["board", "host", "list"]).contains("h1  attends"));
+    // Or a person says that nothing of it is left, on this very host.
+    let again = "UPDATE containers.hosts SET boot_id = 'another', seen_at = seen_at - 600, lease_until = lease_until - 600 WHERE name = 'h1'; \
+                 UPDATE containers.tasks SET claim_expires = claim_expires + 3600";
+    client.batch_execute(again).unwrap();
+    assert_eq!(refused(&["heal"]).0, Some(75));
+    here.said(&["board", "host", "forget", "h1"]);
+    here.said(&["heal"]);
+    let (code, said) = refused(&["board", "host", "forget", "h1"]);
+    assert!(code == Some(1) && said.contains("is this host, which is there"), "{said}");
+}
+
+#[test]
 fn a_host_that_will_not_come_back_is_forgotten_and_its_work_goes_on() {
     let Some(server) = shared() else { return };
     let url = made(server, "forgotten_host");
