@@ -250,15 +250,36 @@ fn the_work_of_a_host_that_is_gone_goes_on_elsewhere_and_nothing_of_its_worker_i
     assert!(here.said(&["board", "list"]).contains("ready"));
     assert!(worker.try_wait().unwrap().is_none(), "no process of another host is touched");
 
-    // The old worker comes back and speaks for its attempt.
+    // Another host has it now. The first one comes back, and says that the old worker is still there.
+    let other = Machine::new("h3", &url);
+    other.said(&["board", "claim", &task, "--worker", "luna", "--pid", &std::process::id().to_string()]);
+    let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
+    client.batch_execute("UPDATE gone_host.tasks SET started_at = started_at - 7200").unwrap();
+    let told = |machine: &Machine| {
+        let done = machine.call(&["heal"]);
+        (done.status.code(), String::from_utf8([done.stdout, done.stderr].concat()).unwrap())
+    };
+    let (code, said) = told(&gone);
+    let left =
+        format!("{task}: h3 works on it since this host was gone, and process {pid} of the attempt before");
+    assert!(said.contains(&left) && said.contains(&format!("kill {pid}")), "{said}");
+    assert_eq!(code, Some(1), "{said}");
+    for machine in [&here, &other] {
+        let (_, said) = told(machine);
+        assert!(!said.contains("of the attempt before"), "{said}");
+    }
+
+    // The old worker speaks for its attempt.
     let run = claimed["run"].as_i64().unwrap().to_string();
     for word in [&["complete", &task, "--run", &run][..], &["heartbeat", &task, "--run", &run]] {
         let refused = gone.call(&[&["board"], word].concat());
         assert_eq!(refused.status.code(), Some(1), "{word:?}: {}", String::from_utf8_lossy(&refused.stderr));
     }
-    assert!(here.said(&["board", "list"]).contains("ready"));
+    assert!(here.said(&["board", "list"]).contains("running"));
     worker.kill().unwrap();
     worker.wait().unwrap();
+    let (_, said) = told(&gone);
+    assert!(!said.contains("of the attempt before"), "{said}");
 }
 
 #[test]
