@@ -16,6 +16,7 @@ mod writes;
 use std::cell::{Cell, OnceCell};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::time::Duration;
 
 use base::error::{Error, Kind, Result};
@@ -355,6 +356,10 @@ impl Board for PostgresBoard {
 
     fn is_shared(&self) -> bool {
         true
+    }
+
+    fn for_worker(&self) -> OsString {
+        self.address.with_role().into()
     }
 
     fn attend(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {

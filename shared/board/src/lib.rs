@@ -26,6 +26,7 @@ pub mod verification;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -676,6 +677,11 @@ pub trait Board {
     /// Whether several hosts may work on it. Then a host is told by its name and machine, and its claims by a lease.
     fn is_shared(&self) -> bool {
         false
+    }
+
+    /// What a worker finds the board by, which gets no variables of a client of its server.
+    fn for_worker(&self) -> OsString {
+        self.id().whole().as_os_str().to_owned()
     }
 
     /// Says that this host works on the board, renews its lease, and gives the board's clock and all its hosts. `None` on a board of

@@ -328,6 +328,30 @@ fn a_container_in_the_place_of_another_goes_on_once_nothing_of_that_lasts() {
 }
 
 #[test]
+fn a_role_that_one_variable_tells_alone_is_the_workers_as_well() {
+    let Some(server) = shared() else { return };
+    let url = made(server, "told_by_variable");
+    owner_after(server, "CREATE ROLE carina LOGIN PASSWORD 'geheim'");
+    Machine::new("h0", &url).said(&["board", "grant", "--watcher", "carina"]);
+    let mut worker = Machine::of_role(server, "carina", "told_by_variable");
+    worker.url = worker.url.replace("carina@", "");
+    assert!(!worker.url.contains('@'), "{}", worker.url);
+    let named = |line: &[&str]| {
+        let done = worker.command(line).env("PGUSER", "carina").output().unwrap();
+        let said = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
+        assert!(done.status.success(), "{line:?}: {said}");
+        said.trim().to_owned()
+    };
+    let task = named(&["board", "add", "write the report", "--assignee", "luna"]);
+    let script = format!("{}/board comment {task} 'half of it' && env >told", worker.bin().display());
+    let ran = named(&["board", "run", "--assignee", "luna", "--", "sh", "-c", &script]);
+    assert_eq!(ran, format!("{task} done"));
+    let told = std::fs::read_to_string(worker.home().join("told")).unwrap();
+    assert!(told.contains("WATCHBILL_DB=postgres://carina@") && !told.contains("PGUSER"), "{told}");
+    assert!(named(&["board", "show", &task]).contains("half of it"));
+}
+
+#[test]
 fn a_host_that_will_not_come_back_is_forgotten_and_its_work_goes_on() {
     let Some(server) = shared() else { return };
     let url = made(server, "forgotten_host");
