@@ -352,6 +352,16 @@ fn a_role_that_one_variable_tells_alone_is_the_workers_as_well() {
 }
 
 #[test]
+fn a_server_that_is_away_is_waited_for_once() {
+    let machine = Machine::new("h1", "postgres://luna@127.0.0.1:1/agents");
+    let began = std::time::Instant::now();
+    let done = machine.call(&["watchbill", "check"]);
+    let (said, took) = (String::from_utf8_lossy(&done.stdout).into_owned(), began.elapsed());
+    assert!(done.status.code() == Some(2) && said.contains("does not answer"), "{said}");
+    assert!(took < std::time::Duration::from_secs(9), "{took:?}");
+}
+
+#[test]
 fn a_host_that_will_not_come_back_is_forgotten_and_its_work_goes_on() {
     let Some(server) = shared() else { return };
     let url = made(server, "forgotten_host");
