@@ -13,8 +13,8 @@ use shared::board::image::{Cell, Column, Turn};
 use shared::board::verification::{self, Failure};
 use shared::board::{
     Attendance, Attended, Board, BoardId, CardMade, Change, Comment, Detail, Duty, Entry, Event, EventKind,
-    Fronts, HOST_LEASE, Kin, Link, MARKER, MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TURNS, Neighbour, NewTask,
-    Outcome, Pin, Place, Run, RunRef, Status, Step, Task, its_cards, noted, open_cards, title,
+    Fronts, HOST_LEASE, Kin, Known, Link, MARKER, MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TURNS, Neighbour,
+    NewTask, Outcome, Pin, Place, Run, RunRef, Status, Step, Task, its_cards, noted, open_cards, title,
 };
 
 /// A board in memory. A clone is a second connection to the same rows.
@@ -117,7 +117,10 @@ impl Board for MemoryBoard {
     }
 
     fn attend(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
-        self.is_shared.then(|| self.hosts_mut().attend(&self.id, me)).transpose()
+        let rows = self.rows();
+        let its = rows.tasks.values().filter(|(t, _)| t.claim_host() == Some(me.host));
+        let until = its.filter_map(|(t, _)| t.claim_expires).max();
+        self.is_shared.then(|| self.hosts_mut().attend(&self.id, me, until)).transpose()
     }
 
     fn forget_host(&mut self, host: &str) -> Result<()> {
@@ -238,21 +241,22 @@ impl Board for MemoryBoard {
 }
 
 impl Hosts {
-    fn attend(&mut self, board: &BoardId, me: &Attendance<'_>) -> Result<Attended> {
+    fn attend(
+        &mut self,
+        board: &BoardId,
+        me: &Attendance<'_>,
+        claimed_until: Option<Time>,
+    ) -> Result<Attended> {
         let (now, known) = (self.now, self.all.get(me.host));
-        if let Some((boot, known)) = known
-            && boot != me.boot
-            && known.forgotten_at.is_none()
-            && known.seen_at > now.plus(60 - me.uptime)
-        {
-            let what = format!("two machines call themselves {}", me.host);
-            let error = Error::new(Kind::Config, &board.at, what);
-            return Err(error.hint("set host.name on one of them"));
+        if let Some((boot, host)) = known {
+            let (seen_at, lease_until) = (host.seen_at, host.lease_until);
+            let is_forgotten = host.forgotten_at.is_some();
+            me.follows(&Known { boot, seen_at, lease_until, claimed_until, is_forgotten }, &board.at, now)?;
         }
         let healed_before = known.and_then(|(_, known)| known.healed_at);
         let before = match me.duty {
             Duty::Heals => healed_before,
-            Duty::Asks | Duty::Works => known.map(|(_, known)| known.seen_at),
+            Duty::Looks | Duty::Asks | Duty::Works => known.map(|(_, known)| known.seen_at),
         };
         let here = Neighbour {
             host: me.host.to_owned(),
@@ -263,7 +267,7 @@ impl Hosts {
             skew_ms: 0,
             forgotten_at: None,
         };
-        if me.duty != Duty::Asks {
+        if matches!(me.duty, Duty::Works | Duty::Heals) {
             self.all.insert(me.host.to_owned(), (me.boot.to_owned(), here));
         }
         Ok(Attended { now, before, hosts: self.all.values().map(|(_, host)| host.clone()).collect() })

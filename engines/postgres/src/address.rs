@@ -254,6 +254,12 @@ impl Address {
         self.user.clone().or_else(by_login).filter(|user| !user.is_empty())
     }
 
+    /// The address with the role in it that `PGUSER` alone tells.
+    pub(crate) fn with_role(&self) -> String {
+        let told = || std::env::var("PGUSER").ok().filter(|user| !user.is_empty());
+        Address { user: self.user.clone().or_else(told), ..self.clone() }.to_string()
+    }
+
     /// That role, as a word of a command.
     pub(crate) fn role_word(&self) -> String {
         self.role().map_or_else(|| "ROLE".to_owned(), |role| word(&role))

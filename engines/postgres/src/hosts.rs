@@ -7,7 +7,7 @@ use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::pause::Pause;
 use board::several_hosts::is_off;
-use board::{Attendance, Attended, Duty, HOST_LEASE, Neighbour};
+use board::{Attendance, Attended, Duty, HOST_LEASE, Known, Neighbour};
 
 use crate::PostgresBoard;
 use crate::address::Address;
@@ -18,9 +18,6 @@ const WRITES_KEPT: i64 = 86_400;
 
 /// How many of those rows one pass removes.
 const MOST_REMOVED: i64 = 1_000;
-
-/// By how many seconds the server's clock may be off from the time since a host's boot.
-const SLACK: i64 = 60;
 
 impl PostgresBoard {
     /// Says of a host that it will not come back. If it does, it says so by attending.
@@ -80,10 +77,31 @@ impl PostgresBoard {
     }
 }
 
-/// Whether the row `h` of the host `$1` is of the machine that now runs with the boot id `$2` for `$3` seconds: not if another one was seen since then,
-/// unless it was forgotten.
-fn is_ours(now: &str) -> String {
-    format!("(h.boot_id = $2 OR h.forgotten_at IS NOT NULL OR h.seen_at <= {now} - $3 + {SLACK})")
+/// What the board knows of a name: when it was seen last, and when `heal` ran there. A start that may not work under it is refused. `lock`: what the
+/// row is locked with.
+fn known(
+    server: &mut Server,
+    address: &Address,
+    me: &Attendance<'_>,
+    lock: &str,
+) -> std::result::Result<(Option<Time>, Option<Time>), Fault> {
+    let sql = format!(
+        "SELECT h.boot_id, h.seen_at, h.lease_until, h.forgotten_at IS NOT NULL, now_s(), h.healed_at, \
+         CASE WHEN h.boot_id <> $2 THEN (SELECT max(t.claim_expires) FROM tasks t WHERE t.claim_lock IS NOT NULL \
+         AND t.claim_expires > (SELECT now_s()) AND split_part(t.claim_lock, ':', 1) = h.name) END \
+         FROM hosts h WHERE h.name = $1 {lock}"
+    );
+    let Some(row) = server.row(&sql, args![me.host, me.boot])? else { return Ok((None, None)) };
+    let at = |nth: usize| row.get::<_, Option<i64>>(nth).map(Time);
+    let known = Known {
+        boot: row.get(0),
+        seen_at: Time(row.get(1)),
+        lease_until: Time(row.get(2)),
+        claimed_until: at(6),
+        is_forgotten: row.get(3),
+    };
+    me.follows(&known, address, Time(row.get(4))).map_err(Fault::Ours)?;
+    Ok((Some(known.seen_at), at(5)))
 }
 
 /// Renews the lease of a host, in a transaction that writes. `before` is kept over the tries of one attendance, whose answers may be lost.
@@ -110,22 +128,27 @@ pub(crate) fn attend(
         let error = Error::new(Kind::Permission, address, what);
         return Err(Fault::Ours(error.hint(hint)));
     }
+    let (seen, healed) = known(server, address, me, "FOR NO KEY UPDATE")?;
     let sql = format!(
-        "WITH old AS (SELECT CASE WHEN $7 = 1 THEN healed_at ELSE seen_at END AS at FROM hosts WHERE name = $1), \
-         new AS (INSERT INTO hosts AS h (name, boot_id, program, since, seen_at, lease_until, healed_at, skew_ms) \
-         SELECT $1, $2, $4, n.now, n.now, n.now + {HOST_LEASE}, CASE WHEN $5 = 1 THEN n.now END, $6 \
+        "INSERT INTO hosts AS h (name, boot_id, program, since, seen_at, lease_until, healed_at, skew_ms) \
+         SELECT $1, $2, $3, n.now, n.now, n.now + {HOST_LEASE}, CASE WHEN $4 = 1 THEN n.now END, $5 \
          FROM (SELECT now_s() AS now) n \
          ON CONFLICT (name) DO UPDATE SET boot_id = excluded.boot_id, program = excluded.program, \
          seen_at = excluded.seen_at, lease_until = excluded.lease_until, \
          healed_at = coalesce(excluded.healed_at, h.healed_at), skew_ms = excluded.skew_ms, forgotten_at = NULL \
-         WHERE {} RETURNING h.seen_at) \
-         SELECT new.seen_at, old.at FROM new LEFT JOIN old ON true",
-        is_ours("excluded.seen_at")
+         WHERE h.boot_id = excluded.boot_id OR $6 = 1 RETURNING h.seen_at"
     );
-    let (heals, judges) = (i64::from(me.duty == Duty::Heals), i64::from(judges(me.duty, skew)));
-    let args = args![me.host, me.boot, me.uptime, me.program, judges, skew, heals];
-    let row = server.row(&sql, args)?.ok_or_else(|| two(address, me.host))?;
-    let before = *before.get_or_init(|| row.get::<_, Option<i64>>(1).map(Time));
+    let args = args![
+        me.host,
+        me.boot,
+        me.program,
+        i64::from(judges(me.duty, skew)),
+        skew,
+        i64::from(seen.is_some())
+    ];
+    // Nobody had the name when we looked, and now another one has it.
+    let row = server.row(&sql, args)?.ok_or(Fault::Again)?;
+    let before = *before.get_or_init(|| if me.duty == Duty::Heals { healed } else { seen });
     if me.duty == Duty::Heals {
         let sql = format!(
             "DELETE FROM writes WHERE id = ANY (ARRAY(SELECT id FROM writes WHERE at < $1 ORDER BY at \
@@ -143,23 +166,9 @@ pub(crate) fn look(
     address: &Address,
     me: &Attendance<'_>,
 ) -> std::result::Result<Attended, Fault> {
-    let sql = format!(
-        "SELECT h.seen_at, h.healed_at FROM hosts h WHERE h.name = $1 AND {}",
-        is_ours("(SELECT now_s())")
-    );
-    let seen = server.row(&sql, args![me.host, me.boot, me.uptime])?;
-    let at = usize::from(me.duty == Duty::Heals);
-    let before = seen.as_ref().and_then(|row| row.get::<_, Option<i64>>(at)).map(Time);
+    let (seen, healed) = known(server, address, me, "")?;
     let (now, hosts) = hosts(server)?;
-    if seen.is_none() && hosts.iter().any(|h| h.host == me.host) {
-        return Err(two(address, me.host));
-    }
-    Ok(Attended { now, before, hosts })
-}
-
-fn two(address: &Address, name: &str) -> Fault {
-    let error = Error::new(Kind::Config, address, format!("two machines call themselves {name}"));
-    Fault::Ours(error.hint("set host.name on one of them"))
+    Ok(Attended { now, before: if me.duty == Duty::Heals { healed } else { seen }, hosts })
 }
 
 /// The server's clock, and all hosts in the order of their names.

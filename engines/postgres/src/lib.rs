@@ -16,6 +16,7 @@ mod writes;
 use std::cell::{Cell, OnceCell};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::time::Duration;
 
 use base::error::{Error, Kind, Result};
@@ -357,10 +358,16 @@ impl Board for PostgresBoard {
         true
     }
 
+    fn for_worker(&self) -> OsString {
+        self.address.with_role().into()
+    }
+
     fn attend(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
         let (address, before) = (self.address.clone(), OnceCell::new());
         let attended = match (self.mode, me.duty) {
-            (Mode::Look, _) | (_, Duty::Asks) => self.read(|server| hosts::look(server, &address, me)),
+            (Mode::Look, _) | (_, Duty::Looks | Duty::Asks) => {
+                self.read(|server| hosts::look(server, &address, me))
+            }
             _ => {
                 let mut pass = None;
                 let attended = self.change(|server| {

@@ -26,6 +26,7 @@ pub mod verification;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -44,7 +45,7 @@ pub use event_kind::EventKind;
 use host::{Host, Recorded};
 pub use payload::Payload;
 pub use pin::Pin;
-pub use several_hosts::{Attendance, Attended, Duty, HOST_LEASE, HOST_TELLS, Neighbour, Timeline};
+pub use several_hosts::{Attendance, Attended, Duty, HOST_LEASE, HOST_TELLS, Known, Neighbour, Timeline};
 pub use step_action::{HandOver, Rule, StepAction};
 use title::{is_card_key, is_card_title};
 
@@ -687,11 +688,16 @@ pub trait Board {
         false
     }
 
+    /// What a worker finds the board by, which gets no variables of a client of its server.
+    fn for_worker(&self) -> OsString {
+        self.id().whole().as_os_str().to_owned()
+    }
+
     /// Says that this host works on the board, renews its lease, and gives the board's clock and all its hosts. `None` on a board of
     /// one host. Whoever only asks, and a board that was opened to look, gets the same, and nothing is written.
     ///
     /// # Errors
-    /// The board cannot be reached. `Config` where another machine that runs now has the same name and machine id.
+    /// The board cannot be reached. What [`Attendance::follows`] says.
     fn attend(&mut self, _me: &Attendance<'_>) -> Result<Option<Attended>> {
         Ok(None)
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use base::error::{Error, Kind, Result};
 use base::registry::HEAL;
-use base::time::Time;
+use base::time::{Time, words};
 use host::{Host, HostFacts};
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,9 @@ pub const HOST_LEASE: i64 = 300;
 
 /// By how many seconds the clock of a host may be off the board's. A `heal` there judges nobody while it is further off.
 const MAX_SKEW: i64 = 60;
+
+/// By how many seconds the board's clock may be off from the time since a host was started.
+const SLACK: i64 = 60;
 
 /// For how many seconds after it asked last one host alone tells a target what needs a person.
 pub const HOST_TELLS: i64 = 900;
@@ -33,10 +36,12 @@ pub fn is_for_all(program: &str, step: &Step) -> bool {
 pub struct Attendance<'a> {
     /// The host as its claims name it: the part of a lock before the first colon.
     pub host: &'a str,
-    /// The boot id of the kernel.
+    /// Which start of the host it is: see [`host::Started`].
     pub boot: &'a str,
-    /// Seconds since this boot, suspended time included.
+    /// Seconds since the kernel was started, suspended time included.
     pub uptime: i64,
+    /// Seconds since the machine or the container was started.
+    pub age: i64,
     /// Which program attends.
     pub program: &'a str,
     /// What it does there.
@@ -46,12 +51,77 @@ pub struct Attendance<'a> {
 /// What a program that attends does on its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duty {
+    /// It looks at the hosts, in the name of none: another machine of its name keeps nobody from that.
+    Looks,
     /// Nothing but one command: it asks for the clock, and the lease of the host stays as it is. A worker's role may do that much.
     Asks,
     /// It goes on working there, or passes there.
     Works,
     /// It is a pass of `heal`, which judges the workers of its host.
     Heals,
+}
+
+/// What a board knows of a name under which a host attends.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// Which start of a host attended last.
+    pub boot: &'a str,
+    /// When it did.
+    pub seen_at: Time,
+    /// Until when it counts as reachable.
+    pub lease_until: Time,
+    /// When the last claim of that name ends; `None` where none lasts.
+    pub claimed_until: Option<Time>,
+    /// Whether an operator said that it will not come back.
+    pub is_forgotten: bool,
+}
+
+impl Attendance<'_> {
+    /// Refuses to go on under a name that another machine or container may still work under. Two of one name are never at work together:
+    /// each would take the other's workers for dead.
+    ///
+    /// # Errors
+    /// `Config` where both attend; `Busy` while it is waited for the lease of the earlier one, or for its claims.
+    pub fn follows(&self, known: &Known<'_>, board: impl fmt::Display, now: Time) -> Result<()> {
+        let kernel = |boot: &str| boot.split(':').next().map(str::to_owned);
+        let is_same_kernel = kernel(known.boot) == kernel(self.boot);
+        // A command of an agent may run in a pid namespace of its own.
+        let only_asks = self.duty == Duty::Asks;
+        if known.boot == self.boot
+            || known.is_forgotten
+            || self.duty == Duty::Looks
+            || (only_asks && is_same_kernel)
+        {
+            return Ok(());
+        }
+        let before = |start: i64| known.seen_at <= now.plus(SLACK - start);
+        // What was seen before this machine was started is over with it. So is a container of the same kernel. One on another machine may
+        // be cut off, however young the machine of this one is, and its commands are stopped only as their claims end.
+        let is_container = self.age < self.uptime;
+        let is_over = before(self.age) && (is_same_kernel || !is_container);
+        let until = known.claimed_until.filter(|_| !is_over).max(Some(known.lease_until));
+        let wait = until.map_or(0, |until| until.since(now));
+        if wait <= 0 || (only_asks && is_over) {
+            return Ok(());
+        }
+        let (name, ago, wait) = (shown(self.host), words(now.since(known.seen_at)), words(wait));
+        if known.lease_until > now && !before(self.age) {
+            let what =
+                format!("two machines call themselves {}: the other one was seen {ago} ago", self.host);
+            let hint = format!(
+                "set host.name on one of them; if the other one has ended, this one goes on in {wait}"
+            );
+            return Err(Error::new(Kind::Config, board, what).hint(hint));
+        }
+        let what =
+            format!("host {name} was seen {ago} ago, and is another start of it: this one goes on in {wait}");
+        let forget = match known.lease_until <= now {
+            true => format!("or, if nothing of the earlier one works any more: board host forget {name}. "),
+            false => String::new(),
+        };
+        let hint = format!("{forget}If two machines call themselves {name}, set host.name on one of them");
+        Err(Error::new(Kind::Busy, board, what).hint(hint))
+    }
 }
 
 /// A host that attended, as the board's clock tells it.
@@ -142,8 +212,10 @@ pub fn attend(board: &mut dyn Board, host: &Host, program: &str, duty: Duty) -> 
     if !board.is_shared() {
         return Ok(None);
     }
-    let HostFacts { hostname, boot_id, .. } = &host.facts();
-    board.attend(&Attendance { host: hostname, boot: boot_id, uptime: host.boot_clock(), program, duty })
+    let HostFacts { hostname, .. } = &host.facts();
+    let (uptime, started) = (host.boot_clock(), host.started());
+    let (boot, age) = (started.boot.as_str(), started.age);
+    board.attend(&Attendance { host: hostname, boot, uptime, age, program, duty })
 }
 
 /// Why nothing is known of an attempt that ran on another host.

@@ -112,7 +112,7 @@ fn clock_of(id: &BoardId, here: &Here, patience: Duration) -> Result<Time> {
         return Ok(here.now);
     }
     let mut board = timeline::open(id, Mode::Look, patience, &Cache::open(Cache::place(&env)))?;
-    let attended = several_hosts::attend(&mut *board, &id.known_as(&here.host)?, "watchbill", Duty::Asks)?;
+    let attended = several_hosts::attend(&mut *board, &id.known_as(&here.host)?, "watchbill", Duty::Looks)?;
     Ok(attended.map_or(here.now, |attended| attended.now))
 }
 

@@ -27,7 +27,7 @@ pub use proc::{Kin, Marks, Probe, Process, Processes, Scan};
 pub use stop::OwnChild;
 pub use types::{
     Ask, AtWork, Birth, Boot, Freed, Holders, HostFacts, HostPolicy, Life, Look, Orphan, PidNamespace, Proof,
-    Recheck, Recorded, Split, Target,
+    Recheck, Recorded, Split, Started, Target,
 };
 
 /// What tells one installed system from another (machine-id(5)).
@@ -124,6 +124,18 @@ impl Host {
     /// Seconds since this machine was started, those in which it slept among them.
     pub fn boot_clock(&self) -> i64 {
         host_facts::boot_clock()
+    }
+
+    /// Which start of this host it is.
+    pub fn started(&self) -> Started {
+        let (facts, clock) = (&self.facts, self.boot_clock());
+        let in_container = facts.init_ticks.filter(|_| !facts.initial_pid_namespace);
+        let began = |ticks: u64| i64::try_from(ticks / self.hertz).unwrap_or(0);
+        let boot = match in_container {
+            Some(init) if self.same_namespace => format!("{}:{init}", facts.boot_id),
+            _ => facts.boot_id.clone(),
+        };
+        Started { boot, age: in_container.map_or(clock, |init| (clock - began(init)).max(0)) }
     }
 
     /// Seconds since this machine was started in which it was suspended. A time namespace shifts both clocks; there only a change of this

@@ -462,10 +462,18 @@ fn spoken(environ: &[u8], board: Option<&Place>) -> &'static Names {
 /// Whether a process whose folder `/` is `its_root` names another board than this one; `None` where that cannot be told.
 fn is_another(board: &Place, named: &[u8], its_root: &Path) -> Option<bool> {
     match board {
-        Place::Server(address) => Some(address.as_bytes() != named),
+        Place::Server(address) => Some(without_role(address.as_bytes()) != without_role(named)),
         Place::File(_) if is_address(named) => Some(true),
         Place::File(board) => is_another_file(board, Path::new(OsStr::from_bytes(named)), its_root),
     }
+}
+
+/// An address without the role that one logs in as: a worker may have another one than who watches it.
+fn without_role(address: &[u8]) -> (&[u8], &[u8]) {
+    let begin = address.windows(3).position(|w| w == b"://").map_or(0, |at| at + 3);
+    let (scheme, rest) = address.split_at(begin);
+    let servers = rest.split(|b| *b == b'/').next().unwrap_or_default();
+    (scheme, servers.iter().position(|b| *b == b'@').map_or(rest, |at| &rest[at + 1..]))
 }
 
 /// Whether the name of a board is that of a server.

@@ -102,6 +102,16 @@ impl HostFacts {
     }
 }
 
+/// Which start of a host it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Started {
+    /// The boot id of the kernel. In a container whose processes are judged (`host.pid_namespace`), behind a colon the start of its pid 1:
+    /// another container of the same kernel is another host.
+    pub boot: String,
+    /// Seconds since the kernel was started, or the container, suspended time included.
+    pub age: i64,
+}
+
 /// The boot a recorded start belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

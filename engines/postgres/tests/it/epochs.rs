@@ -12,7 +12,7 @@ use crate::server::{PATIENCE, Place, Server, shared};
 /// A pass of a watcher begins on a host.
 fn begins(board: &mut PostgresBoard, host: &str, program: &str) {
     let duty = if program == "heal" { Duty::Heals } else { Duty::Works };
-    let me = Attendance { host, boot: "boot 1", uptime: 3_600, program, duty };
+    let me = Attendance { host, boot: "boot 1", uptime: 3_600, age: 3_600, program, duty };
     board.attend(&me).unwrap().unwrap();
 }
 

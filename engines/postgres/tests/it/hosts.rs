@@ -7,19 +7,19 @@ use std::time::Duration;
 use base::error::{Kind, Result};
 use base::time::Time;
 use board::pause::Pause;
-use board::{Attendance, Attended, Board, Duty, Mode};
+use board::{Attendance, Attended, Board, Duty, Mode, NewTask, Outcome, Status, hermes};
 use postgres::Client;
 use testkit::memory::MemoryBoard;
 use watchbill_postgres::{PostgresBoard, Secrets};
 
-use crate::races::NOW;
+use crate::races::{NOW, step, trail};
 use crate::server::{PATIENCE, Place, passwords, shared};
 
 const HOUR: i64 = 3_600;
 
 /// A host that runs for an hour, of which another program than `heal` attends.
 fn of<'a>(host: &'a str, boot: &'a str) -> Attendance<'a> {
-    Attendance { host, boot, uptime: HOUR, program: "board run", duty: Duty::Works }
+    Attendance { host, boot, uptime: HOUR, age: HOUR, program: "board run", duty: Duty::Works }
 }
 
 fn heal<'a>(host: &'a str, boot: &'a str) -> Attendance<'a> {
@@ -62,12 +62,18 @@ fn words(told: Result<Option<Attended>>) -> String {
 }
 
 /// What every board that several hosts share says to the same hosts.
-fn story(
-    board: &mut dyn Board,
-    clock: &dyn Fn(Time),
-    forget: &mut dyn FnMut(&str) -> Result<()>,
-) -> Vec<String> {
+fn story(board: &mut dyn Board, other: &mut dyn Board, clock: &dyn Fn(Time)) -> Vec<String> {
     assert!(board.is_shared());
+    let claim = |other: &mut dyn Board, host: &str, until: Time| {
+        let id = format!("t_{host}");
+        let new = hermes::created(Status::Ready, NewTask::default(), &[], &trail());
+        let mut changed = other.apply(NOW, &[step(&id, None, new)], PATIENCE).unwrap();
+        let seen = other.look(std::slice::from_ref(&id)).unwrap().remove(0);
+        let lock = format!("{host}:5:x");
+        let taken = hermes::claimed(&seen, &lock, until, Some(7), None, &trail());
+        changed.extend(other.apply(NOW, &[step(&id, Some(&seen), taken)], PATIENCE).unwrap());
+        assert!(changed.iter().all(|c| matches!(c, Outcome::Applied { .. })), "{changed:?}");
+    };
     let mut heard = Vec::new();
     let mut say = |seconds: i64, me: Attendance<'_>| {
         clock(NOW.plus(seconds));
@@ -78,18 +84,27 @@ fn story(
     // Another program of the same host: when heal ran is kept.
     say(70, of("h1@a", "boot 7"));
     say(600, heal("h1@a", "boot 7"));
-    // The same host after a reboot: it was not seen since.
-    say(700, Attendance { uptime: 30, ..of("h1@a", "boot 8") });
-    // A clone of it, which runs for an hour already; also long after the lease ended.
-    say(710, of("h1@a", "boot 9"));
+    // Another machine of its name was just started. Or it is the same one after a reboot, which goes on once its lease is over.
+    say(700, Attendance { uptime: 30, age: 30, ..of("h1@a", "boot 8") });
+    say(700, Attendance { uptime: 30, age: 30, duty: Duty::Asks, ..of("h1@a", "boot 8") });
+    say(899, Attendance { uptime: 229, age: 229, ..of("h1@a", "boot 8") });
+    say(900, Attendance { uptime: 230, age: 230, ..of("h1@a", "boot 8") });
+    // A clone of it, which runs for an hour already: as long as the other one attends.
+    say(910, of("h1@a", "boot 9"));
+    say(910, Attendance { duty: Duty::Asks, ..heal("h1@a", "boot 9") });
+    // A container of another machine in its place: the command of the first one may run until its claim ends.
+    claim(other, "h1@a", NOW.plus(2_000));
+    claim(other, "h1@aa", NOW.plus(9_000));
+    say(1_199, Attendance { age: 100, ..of("h1@a", "boot 9") });
+    say(1_200, Attendance { age: 101, ..of("h1@a", "boot 9") });
+    say(1_200, Attendance { uptime: 150, age: 101, ..of("h1@a", "boot 9") });
+    say(1_200, Attendance { age: 101, duty: Duty::Looks, ..of("h1@a", "boot 9") });
+    say(1_999, heal("h1@a", "boot 9"));
     say(2_000, heal("h1@a", "boot 9"));
-    // Seen for the last time 61 and 60 seconds after the clone's boot.
-    say(2_000, Attendance { uptime: 1_361, ..of("h1@a", "boot 9") });
-    say(2_000, Attendance { uptime: 1_360, ..of("h1@a", "boot 9") });
-    // From here on the clone has the name.
+    // From here on that one has the name.
     say(2_001, of("h1@a", "boot 8"));
     for name in ["h2@b", "h1@a", "h3", "", "h1"] {
-        heard.push(format!("forget {name}: {:?}", forget(name)));
+        heard.push(format!("forget {name}: {:?}", other.forget_host(name)));
     }
     // One of them comes back with its boot, one as another machine.
     let mut say = |seconds: i64, me: Attendance<'_>| {
@@ -98,6 +113,14 @@ fn story(
     };
     say(2_010, of("h2@b", "boot 1"));
     say(2_020, of("h1@a", "boot 8"));
+    // Two containers of one kernel: the second one waits for the first. What an agent calls may run in a sandbox.
+    say(2_030, of("h4", "boot 1:77"));
+    let second = Attendance { age: 20, ..of("h4", "boot 1:99") };
+    say(2_040, second);
+    say(2_040, Attendance { duty: Duty::Asks, ..second });
+    claim(other, "h4", NOW.plus(9_000));
+    say(2_330, Attendance { age: 361, ..second });
+    say(2_330, Attendance { age: 360, ..second });
     heard
 }
 
@@ -105,43 +128,69 @@ fn story(
 fn a_server_says_of_hosts_what_the_board_in_memory_says() {
     let Some(server) = shared() else { return };
     let mut memory = MemoryBoard::new(true).shared(NOW);
-    let (clock, forget) = (memory.clone(), memory.clone());
-    let in_memory =
-        story(&mut memory, &|now| clock.hosts_mut().now = now, &mut |name| forget.hosts_mut().forget(name));
+    let clock = memory.clone();
+    let in_memory = story(&mut memory, &mut clock.clone(), &|now| clock.hosts_mut().now = now);
 
     let place = server.board();
     let hand = RefCell::new(stopped(&place));
-    let mut other = place.open();
-    let on_server = story(&mut place.open(), &|now| set(&mut hand.borrow_mut(), now), &mut |name| {
-        other.forget_host(name)
-    });
+    let on_server = story(&mut place.open(), &mut place.open(), &|now| set(&mut hand.borrow_mut(), now));
 
-    let twin = "Config: two machines call themselves h1@a; set host.name on one of them";
+    let twin = |seen: &str, wait: &str| {
+        format!(
+            "Config: two machines call themselves h1@a: the other one was seen {seen} ago; \
+             set host.name on one of them; if the other one has ended, this one goes on in {wait}"
+        )
+    };
+    let waits = |name: &str, seen: &str, wait: &str| {
+        format!(
+            "Busy: host {name} was seen {seen} ago, and is another start of it: this one goes on in {wait}; \
+             If two machines call themselves {name}, set host.name on one of them"
+        )
+    };
+    // Once its lease is over, a person may say that it is gone.
+    let or_forget = |name: &str, seen: &str, wait: &str| {
+        let forget =
+            format!("; or, if nothing of the earlier one works any more: board host forget {name}. If");
+        waits(name, seen, wait).replace("; If", &forget)
+    };
     let unknown = |name: &str| {
         format!(
             "forget {name}: Err(Error {{ kind: Partial, at: {name:?}, what: \"no such host on this board\", hint: None }})"
         )
     };
     let h2 = "h2@b seen 0 until 300 healed never";
+    let both = "h1@a seen 2020 until 2320 healed 2000 | h2@b seen 2010 until 2310 healed never";
     let want = [
         format!("0, before never | {h2}"),
         format!("10, before never | h1@a seen 10 until 310 healed 10 | {h2}"),
         format!("70, before 10 | h1@a seen 70 until 370 healed 10 | {h2}"),
         format!("600, before 10 | h1@a seen 600 until 900 healed 600 | {h2}"),
-        format!("700, before 600 | h1@a seen 700 until 1000 healed 600 | {h2}"),
-        twin.to_owned(),
-        twin.to_owned(),
-        twin.to_owned(),
-        format!("2000, before 700 | h1@a seen 2000 until 2300 healed 600 | {h2}"),
-        twin.to_owned(),
+        waits("h1", "1m", "3m"),
+        format!("700, before 600 | h1@a seen 600 until 900 healed 600 | {h2}"),
+        waits("h1", "4m", "1s"),
+        format!("900, before 600 | h1@a seen 900 until 1200 healed 600 | {h2}"),
+        twin("10s", "4m"),
+        twin("10s", "4m"),
+        waits("h1", "4m", "13m"),
+        or_forget("h1", "5m", "13m"),
+        or_forget("h1", "5m", "13m"),
+        format!("1200, before 900 | h1@a seen 900 until 1200 healed 600 | {h2}"),
+        or_forget("h1", "18m", "1s"),
+        format!("2000, before 600 | h1@a seen 2000 until 2300 healed 2000 | {h2}"),
+        twin("1s", "4m"),
         "forget h2@b: Ok(())".to_owned(),
         "forget h1@a: Ok(())".to_owned(),
         unknown("h3"),
         unknown(""),
         unknown("h1"),
-        "2010, before 0 | h1@a seen 2000 until 2300 healed 600 forgotten 2001 | h2@b seen 2010 until 2310 healed never"
+        "2010, before 0 | h1@a seen 2000 until 2300 healed 2000 forgotten 2001 | h2@b seen 2010 until 2310 healed never"
             .to_owned(),
-        "2020, before 2000 | h1@a seen 2020 until 2320 healed 600 | h2@b seen 2010 until 2310 healed never".to_owned(),
+        format!("2020, before 2000 | {both}"),
+        format!("2030, before never | {both} | h4 seen 2030 until 2330 healed never"),
+        waits("h4", "10s", "4m"),
+        format!("2040, before 2030 | {both} | h4 seen 2030 until 2330 healed never"),
+        or_forget("h4", "5m", "1h 51m"),
+        format!("2330, before 2030 | {both} | h4 seen 2330 until 2630 healed never"),
     ];
     assert_eq!(in_memory, want);
     assert_eq!(on_server, want);
@@ -208,7 +257,8 @@ fn who_only_looks_renews_nothing() {
     assert_eq!(words(look.attend(&heal("h1", "boot 1"))), still);
     assert_eq!(words(look.attend(&heal("h2", "boot 2"))), still);
     assert!(words(look.attend(&heal("h1", "boot 2"))).starts_with("Config: two machines"));
-    assert_eq!(words(look.attend(&Attendance { uptime: 5, ..heal("h1", "boot 2") })), still);
+    let asks = Attendance { uptime: 5, age: 5, duty: Duty::Asks, ..heal("h1", "boot 2") };
+    assert_eq!(words(look.attend(&asks)), still.replace("before never", "before 0"));
     assert_eq!(look.forget_host("h1").unwrap_err().kind, Kind::Bug);
     assert_eq!(look.set_pause(None).unwrap_err().kind, Kind::Bug);
 }

@@ -54,7 +54,7 @@ fn everything(board: &mut PostgresBoard) {
     assert_eq!(board.ended(Time(0), 40).unwrap().len(), 40);
     board.coordinated(0, 10).unwrap();
     board.writable().unwrap();
-    let me = Attendance { host: "h1", boot: "b", uptime: 9, program: "heal", duty: Duty::Heals };
+    let me = Attendance { host: "h1", boot: "b", uptime: 9, age: 9, program: "heal", duty: Duty::Heals };
     assert_eq!(board.attend(&me).unwrap().unwrap().hosts.len(), 20);
     board.forget_host("h2").unwrap();
     let pause = board.pause().unwrap();

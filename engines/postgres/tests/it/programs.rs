@@ -250,15 +250,115 @@ fn the_work_of_a_host_that_is_gone_goes_on_elsewhere_and_nothing_of_its_worker_i
     assert!(here.said(&["board", "list"]).contains("ready"));
     assert!(worker.try_wait().unwrap().is_none(), "no process of another host is touched");
 
-    // The old worker comes back and speaks for its attempt.
+    // Another host has it now. The first one comes back, and says that the old worker is still there.
+    let other = Machine::new("h3", &url);
+    other.said(&["board", "claim", &task, "--worker", "luna", "--pid", &std::process::id().to_string()]);
+    let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
+    client.batch_execute("UPDATE gone_host.tasks SET started_at = started_at - 7200").unwrap();
+    let told = |machine: &Machine| {
+        let done = machine.call(&["heal"]);
+        (done.status.code(), String::from_utf8([done.stdout, done.stderr].concat()).unwrap())
+    };
+    let (code, said) = told(&gone);
+    let left =
+        format!("{task}: h3 works on it since this host was gone, and process {pid} of the attempt before");
+    assert!(said.contains(&left) && said.contains(&format!("kill {pid}")), "{said}");
+    assert_eq!(code, Some(1), "{said}");
+    for machine in [&here, &other] {
+        let (_, said) = told(machine);
+        assert!(!said.contains("of the attempt before"), "{said}");
+    }
+
+    // The old worker speaks for its attempt.
     let run = claimed["run"].as_i64().unwrap().to_string();
     for word in [&["complete", &task, "--run", &run][..], &["heartbeat", &task, "--run", &run]] {
         let refused = gone.call(&[&["board"], word].concat());
         assert_eq!(refused.status.code(), Some(1), "{word:?}: {}", String::from_utf8_lossy(&refused.stderr));
     }
-    assert!(here.said(&["board", "list"]).contains("ready"));
+    assert!(here.said(&["board", "list"]).contains("running"));
     worker.kill().unwrap();
     worker.wait().unwrap();
+    let (_, said) = told(&gone);
+    assert!(!said.contains("of the attempt before"), "{said}");
+}
+
+#[test]
+fn a_container_in_the_place_of_another_goes_on_once_nothing_of_that_lasts() {
+    let Some(server) = shared() else { return };
+    let url = made(server, "containers");
+    let (here, there) = (Machine::new("h1", &url), Machine::new("h2", &url));
+    let task = here.said(&["board", "add", "write the report", "--assignee", "luna"]);
+    here.said(&["heal"]);
+    there.said(&["heal"]);
+    here.said(&["board", "claim", &task, "--worker", "luna", "--ttl", "20m"]);
+    // What attended as h1 was a container on another machine.
+    let mut client = owner_after(server, "UPDATE containers.hosts SET boot_id = 'another' WHERE name = 'h1'");
+    let refused = |line: &[&str]| {
+        let done = here.call(line);
+        (done.status.code(), String::from_utf8([done.stdout, done.stderr].concat()).unwrap())
+    };
+    for line in [&["heal"][..], &["board", "run", "--assignee", "luna", "--", "touch", "began"]] {
+        let (code, said) = refused(line);
+        assert!(said.contains("two machines call themselves h1: the other one was seen "), "{said}");
+        assert!(code == Some(78) && said.contains("set host.name on one of them"), "{said}");
+    }
+    let (code, said) = refused(&["watchbill", "check"]);
+    assert!(code == Some(2) && said.contains("two machines call themselves h1"), "{said}");
+    // Looking at the hosts is nobody's word.
+    assert!(here.said(&["board", "host", "list"]).contains("h1  attends"));
+    let (code, said) = refused(&["board", "host", "forget", "h1"]);
+    assert!(code == Some(1) && said.contains("h1: attends: it was seen"), "{said}");
+    // It is gone for 10 minutes; its claim lasts.
+    client.batch_execute("UPDATE containers.hosts SET seen_at = seen_at - 600, lease_until = lease_until - 600, healed_at = healed_at - 600 WHERE name = 'h1'").unwrap();
+    let (code, said) = refused(&["heal"]);
+    assert!(code == Some(75) && said.contains("this one goes on in "), "{said}");
+    assert!(said.contains("works any more: board host forget h1"), "{said}");
+    client.batch_execute("UPDATE containers.tasks SET claim_expires = claim_expires - 1200").unwrap();
+    here.said(&["heal"]);
+    assert!(here.said(&["board", "host", "list"]).contains("h1  attends"));
+    // Or a person says that nothing of it is left, on this very host.
+    let again = "UPDATE containers.hosts SET boot_id = 'another', seen_at = seen_at - 600, lease_until = lease_until - 600 WHERE name = 'h1'; \
+                 UPDATE containers.tasks SET claim_expires = claim_expires + 3600";
+    client.batch_execute(again).unwrap();
+    assert_eq!(refused(&["heal"]).0, Some(75));
+    here.said(&["board", "host", "forget", "h1"]);
+    here.said(&["heal"]);
+    let (code, said) = refused(&["board", "host", "forget", "h1"]);
+    assert!(code == Some(1) && said.contains("is this host, which is there"), "{said}");
+}
+
+#[test]
+fn a_role_that_one_variable_tells_alone_is_the_workers_as_well() {
+    let Some(server) = shared() else { return };
+    let url = made(server, "told_by_variable");
+    owner_after(server, "CREATE ROLE carina LOGIN PASSWORD 'geheim'");
+    Machine::new("h0", &url).said(&["board", "grant", "--watcher", "carina"]);
+    let mut worker = Machine::of_role(server, "carina", "told_by_variable");
+    worker.url = worker.url.replace("carina@", "");
+    assert!(!worker.url.contains('@'), "{}", worker.url);
+    let named = |line: &[&str]| {
+        let done = worker.command(line).env("PGUSER", "carina").output().unwrap();
+        let said = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
+        assert!(done.status.success(), "{line:?}: {said}");
+        said.trim().to_owned()
+    };
+    let task = named(&["board", "add", "write the report", "--assignee", "luna"]);
+    let script = format!("{}/board comment {task} 'half of it' && env >told", worker.bin().display());
+    let ran = named(&["board", "run", "--assignee", "luna", "--", "sh", "-c", &script]);
+    assert_eq!(ran, format!("{task} done"));
+    let told = std::fs::read_to_string(worker.home().join("told")).unwrap();
+    assert!(told.contains("WATCHBILL_DB=postgres://carina@") && !told.contains("PGUSER"), "{told}");
+    assert!(named(&["board", "show", &task]).contains("half of it"));
+}
+
+#[test]
+fn a_server_that_is_away_is_waited_for_once() {
+    let machine = Machine::new("h1", "postgres://luna@127.0.0.1:1/agents");
+    let began = std::time::Instant::now();
+    let done = machine.call(&["watchbill", "check"]);
+    let (said, took) = (String::from_utf8_lossy(&done.stdout).into_owned(), began.elapsed());
+    assert!(done.status.code() == Some(2) && said.contains("does not answer"), "{said}");
+    assert!(took < std::time::Duration::from_secs(9), "{took:?}");
 }
 
 #[test]

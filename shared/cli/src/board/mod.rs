@@ -75,7 +75,8 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
         return granted(&at, grant, config.board.busy_timeout, common);
     }
     let mode = if command.only_reads() { Mode::Look } else { Mode::Change };
-    let mut hand = Hand::open(common, &config, mode, HAND, Duty::Asks)?;
+    let duty = if matches!(command, Command::Host(_)) { Duty::Looks } else { Duty::Asks };
+    let mut hand = Hand::open(common, &config, mode, HAND, duty)?;
     match command {
         // Answered before.
         Command::Init { .. }

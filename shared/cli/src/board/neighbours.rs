@@ -31,7 +31,11 @@ impl Hand<'_> {
         let Attended { now, hosts, .. } = self.attended()?;
         let neighbour = named(&hosts, name)?;
         let host = &neighbour.host;
-        if *host == self.here.host.facts().hostname {
+        let is_this = |hand: &mut Self| {
+            let asked = several_hosts::attend(&mut *hand.board, &hand.here.host, hand.by, Duty::Asks);
+            *host == hand.here.host.facts().hostname && asked.is_ok()
+        };
+        if is_this(self) {
             return Err(refused(name, "is this host, which is there"));
         }
         // A board that this program must not write says so first.
@@ -48,7 +52,7 @@ impl Hand<'_> {
     }
 
     fn attended(&mut self) -> Result<Attended> {
-        let attended = several_hosts::attend(&mut *self.board, &self.here.host, self.by, Duty::Asks)?;
+        let attended = several_hosts::attend(&mut *self.board, &self.here.host, self.by, Duty::Looks)?;
         attended.ok_or_else(|| of_one_host(&self.board.id().at))
     }
 }

@@ -276,7 +276,7 @@ impl Hand<'_> {
         let Start { folder, prompt: text, profile, claim, command: line, log } = start;
         let prompt = prompt::File::new(&text).map_err(|e| Error::io("the file with the prompt", &e))?;
         let (board, shared) = (self.board.id().clone(), self.board.is_shared());
-        let db = board.whole();
+        let db = self.board.for_worker();
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &gate_of(shared), "sh"]).args(line).current_dir(&folder).stdin(Stdio::piped());
         let told = Told {
@@ -284,7 +284,7 @@ impl Hand<'_> {
             claim,
             folder: &folder,
             profile,
-            db: db.as_os_str(),
+            db: &db,
             slug: board.slug.as_deref(),
             prompt: prompt.path(),
             shared,

@@ -102,17 +102,21 @@ pub(crate) fn board(id: &BoardId, tools: &mut Tools<'_>, when: When) -> BoardSee
     let files = id.file().map(board::discover::files).into_iter().flatten();
     let files = files.filter(|f| f.exists()).chain(id.folder());
     let locked = files.filter(|f| !f.as_os_str().is_empty() && !is_writable(f)).collect();
+    let read = read(id, tools, when);
+    // A server that did not answer is waited for once.
+    let answers = id.file().is_some() || !matches!(&read, Err(e) if e.kind == Kind::Busy);
+    let patience = tools.config.board.busy_timeout;
     BoardSeen {
         name: id.name(),
         at: id.at.clone(),
-        damage: damaged(id, tools, when),
-        read: read(id, tools, when),
+        damage: answers.then(|| damaged(id, tools, when)).flatten(),
+        read,
         replaced: replaced(id, tools),
         locked,
         split: tools.split(id).unwrap_or(Split::Whole),
         wedge: pass::lock::wedge(id, tools),
         // A board that does not tell is a finding of its own.
-        pause: id.pause_in_force(tools.pass.now, tools.config.board.busy_timeout).unwrap_or_default(),
+        pause: answers.then(|| id.pause_in_force(tools.pass.now, patience).unwrap_or_default()).flatten(),
         // Root sees the environment of everybody.
         owner: meta.map(|m| m.uid()).filter(|owner| *owner != me.as_raw() && !me.is_root()),
     }

@@ -277,6 +277,9 @@ fn a_process_of_a_board_in_a_server_is_told_by_its_address() {
     let server = |address: &str| Some(Place::Server(address.to_owned()));
     assert_eq!(found(server(ours), "t_1"), [11, 15, 16]);
     assert_eq!(found(server(theirs), "t_1"), [12, 15]);
+    // Whoever watches may log in as another role than the worker.
+    assert_eq!(found(server("postgres://ops@db.lan/agents"), "t_1"), [11, 15, 16]);
+    assert_eq!(found(server("postgres://ops@db.lan/agents@2"), "t_1"), [15]);
     let file = || Some(Place::File(file.path().to_owned()));
     assert_eq!(found(file(), "t_1"), [13, 14, 15]);
     assert_eq!((found(file(), "t_2"), found(server(ours), "t_2")), (vec![16], vec![]));

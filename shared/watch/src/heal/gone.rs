@@ -10,10 +10,10 @@ use super::{Rules, Verdict};
 use base::count::pick;
 use base::time::{Time, words};
 use board::several_hosts::{log_is_on, shown};
-use board::{Attended, HOST_LEASE, Neighbour, Rule, Status, Task, claim_host};
+use board::{Attended, Detail, Event, EventKind, HOST_LEASE, Neighbour, Rule, Status, Task, claim_host};
 use config::span::seconds;
 use config::{HostGone, HostKeys};
-use host::Look;
+use host::{Freed, Look, Recorded};
 use policy::World;
 
 /// The hosts of a board that several share; `None` on a board of one host.
@@ -27,6 +27,34 @@ pub(super) fn observe(world: &World<'_>, running: &[Task]) -> Option<HostsSeen> 
         }
     }
     Some(HostsSeen { attended, holders })
+}
+
+/// The worker of an earlier attempt at a task that another host has now: it was claimed here, and its process lives. Its host was called gone and
+/// came back.
+pub(super) fn left_here(world: &World<'_>, d: &Detail) -> Option<i64> {
+    let claimed_here = |e: &Event| {
+        let claim = e.trail().filter(|_| e.kind == EventKind::Claimed && e.run != d.task.current_run)?;
+        let lock = e.payload.get("lock")?.as_str().filter(|lock| world.host.is_here(claim_host(lock)));
+        let (_, pid) = (lock?, claim.get("pid")?.as_i64()?);
+        let birth = serde_json::from_value(claim.get("birth")?.clone()).ok()?;
+        Some(((e.run?, pid), Recorded { pid, birth, has_blocked: false }))
+    };
+    let (workers, recorded): (Vec<_>, Vec<_>) = d.events.iter().filter_map(claimed_here).unzip();
+    if recorded.is_empty() || d.task.status != Status::Running {
+        return None;
+    }
+    let asked = Freed { task: &d.task.id, workers: &workers, recorded: &recorded };
+    let at_work = world.host.recheck(&[], &[asked]).at_work.into_iter().flatten().next()?;
+    recorded.iter().any(|r| r.pid == at_work.pid).then_some(at_work.pid)
+}
+
+/// What is said of it: nobody here ends it, and what it says is refused by the board.
+pub(super) fn told_left(t: &TaskSeen) -> Option<String> {
+    let (pid, host) = t.left_here.zip(t.abroad.as_deref())?;
+    let (id, host) = (&t.detail.task.id, shown(host));
+    Some(format!(
+        "{id}: {host} works on it since this host was gone, and process {pid} of the attempt before still does here: kill {pid}"
+    ))
 }
 
 /// How a host stands.

@@ -227,6 +227,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
     );
     let told = rules.hosts.iter().flat_map(|hosts| hosts.findings(seen.tasks.iter().filter(asked)));
     decision.findings.extend(told);
+    decision.findings.extend(seen.tasks.iter().filter(asked).filter_map(gone::told_left));
     decision
 }
 

@@ -231,11 +231,13 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
             Some(look) => fares(world, &detail, ask.as_ref(), look, now),
             None => (None, None),
         };
+        let left_here = abroad.as_ref().and_then(|_| gone::left_here(world, &detail));
         let claim_here = detail.task.claim_host().is_some_and(|h| world.host.is_here(h));
         tasks.push(TaskSeen {
             detail,
             claim_here,
             abroad,
+            left_here,
             worker,
             log,
             log_at,

@@ -97,6 +97,9 @@ pub struct TaskSeen {
     /// The other host of a shared board on which its newest attempt ran: log and folder are there, and neither is looked at here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub abroad: Option<String>,
+    /// The worker of an earlier attempt that lives on this host, while another one has the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_here: Option<i64>,
     /// What became of its worker.
     pub worker: Option<Look>,
     /// How the newest attempt's log ends.

@@ -48,6 +48,7 @@ fn blank(status: Status) -> TaskSeen {
         detail,
         claim_here: true,
         abroad: None,
+        left_here: None,
         worker: None,
         log: LogEnd::Absent,
         log_at: None,

@@ -11,7 +11,7 @@ use super::holds::is_claimed;
 use super::seen::CardSeen;
 use super::{Orchestrators, Rules};
 use base::registry::SYNTHESIZE_DISTRESS;
-use board::{Detail, EventKind, HandOver, Rule, Status, StepAction, hermes};
+use board::{Detail, Event, EventKind, HandOver, Rule, Status, StepAction, hermes};
 use card::{self, id_word};
 use config::span::seconds;
 use policy::authorship::{self, HAND, our_hold};
@@ -97,6 +97,7 @@ impl<'a> Rules<'a> {
             self.push(step);
             return self.tie(d, sources[0]);
         }
+        self.tell_of_another(d, orchestrators);
         self.tie(d, sources[0]);
         let ours = d.task.status == Status::Scheduled && our_hold(d).is_some();
         if let Some(why) = self.nobody_left(orchestrators).filter(|_| ours || d.task.status == Status::Ready)
@@ -230,6 +231,32 @@ impl<'a> Rules<'a> {
     }
 
     /// Whether there is such a profile, as far as is known.
+    /// Whether a watcher gave a card to this profile, on a board that several hosts share: it may be the orchestrator that another host names.
+    /// Were it taken away here, that host would give it back.
+    pub(super) fn is_named(&self, card: &Detail, profile: &str) -> bool {
+        let says_who = |e: &&Event| matches!(e.kind, EventKind::Created | EventKind::Assigned);
+        let named = || card.events.iter().rev().find(says_who).is_some_and(authorship::is_ours);
+        self.seen.shared && card.task.assignee.as_deref() == Some(profile) && named()
+    }
+
+    /// Says of a card that its orchestrator is none of those that this host names.
+    fn tell_of_another(&mut self, card: &'a Detail, orchestrators: &[String]) {
+        let Some(who) = card.task.assignee.as_ref().filter(|who| !orchestrators.contains(who)) else {
+            return;
+        };
+        let Some(ours) = orchestrators.first().filter(|_| self.is_named(card, who)) else { return };
+        let what = format!(
+            "another host gave card {} to {who}, and the orchestrator of this one is {ours}",
+            card.task.id
+        );
+        self.tell_once(
+            card,
+            "orchestrators",
+            &what,
+            "set the same distress.orchestrator on all hosts of this board",
+        );
+    }
+
     pub(super) fn exists(&self, profile: &str) -> bool {
         !profile.is_empty() && self.known.has(profile) != Some(false)
     }

@@ -61,6 +61,8 @@ impl<'a> Rules<'a> {
             Ok(all) => all,
             Err(why) => return self.refuse(card, &format!("its decision cannot be read: {why}")),
         };
+        let named = run.profile.clone().filter(|by| self.is_named(card, by));
+        let orchestrators = &orchestrators.iter().cloned().chain(named).collect::<Vec<_>>();
         if let Some(why) = not_by_orchestrator(card, run, orchestrators, self.seen.own_board) {
             return self.refuse(card, &format!("{why}; what it says is a proposal for a person"));
         }

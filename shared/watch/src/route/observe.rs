@@ -34,6 +34,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         runtime: None,
         glanced: rows.len(),
         own_board: world.board.is_own(),
+        shared: world.board.is_shared(),
         slug: world.board.id().slug.clone(),
         switched: discover::is_switched_from(world.board.id()),
         db: world.board.id().at.to_string(),

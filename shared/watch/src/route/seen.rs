@@ -24,6 +24,9 @@ pub struct Seen {
     pub glanced: usize,
     /// The board was made by `board init`.
     pub own_board: bool,
+    /// Several hosts share it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
     /// Its slug, where it is one of a Hermes root's named boards.
     pub slug: Option<String>,
     /// Commands that name no board take another one: see [`board::discover::is_switched_from`].

@@ -93,6 +93,7 @@ fn seen(routing: Routing) -> Seen {
         }),
         glanced: 1,
         own_board: false,
+        shared: false,
         slug: Some("default".into()),
         switched: false,
         db: "/b.db".into(),

@@ -79,7 +79,8 @@ impl<'a> Rules<'a> {
             what.push("priority".into());
         }
         let usable = self.usable(orchestrators);
-        let misses = t.assignee.as_ref().is_none_or(|a| !orchestrators.contains(a));
+        let misses =
+            t.assignee.as_ref().is_none_or(|a| !orchestrators.contains(a) && !self.is_named(card, a));
         if let Some(to) = usable.filter(|_| misses && !was_given(card)) {
             changes.push(Change::Assign(Some(to.clone())));
             what.push(format!("assignee {to}"));

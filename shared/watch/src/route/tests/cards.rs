@@ -575,3 +575,44 @@ fn an_incident_is_over_for_what_was_taken_off_its_card() {
     by_hand.tasks[0].events[2] = event("unlinked", 8_000, json!({"parent": "t_0000cafe"}));
     assert!(!actions(&told(&by_hand)).contains(&("t_0000cafe", "close-card")));
 }
+
+#[test]
+fn hosts_that_name_two_orchestrators_do_not_take_each_others_cards_away() {
+    let mut config = Config::default();
+    config.distress.orchestrator = Some("vega".into());
+    let here = |shared: bool, edit: &dyn Fn(&mut CardSeen)| {
+        // Made by the watchers of a host whose orchestrator is tuesday.
+        let mut c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);
+        edit(&mut c);
+        let source = given_up(&c);
+        let d = decide(&Seen { shared, ..with(c, source) }, &pass(), &config);
+        let told = d.steps.iter().find(|s| s.action == "tell").map(|s| s.because.clone());
+        (d.steps.iter().find_map(assigned).map(str::to_owned), told)
+    };
+    assert_eq!(
+        here(false, &|_| {}),
+        (Some("vega".into()), None),
+        "one host moves them after a change of the setting"
+    );
+    let (to, told) = here(true, &|_| {});
+    let told = told.unwrap();
+    assert_eq!(to, None);
+    assert!(
+        told.starts_with(
+            "another host gave card t_0000cafe to tuesday, and the orchestrator of this one is vega"
+        ) && told.contains("distress.orchestrator"),
+        "{told}"
+    );
+    // Whom a worker named, or nobody, is not taken at that word.
+    let by_worker = |c: &mut CardSeen| c.detail.events[0] = event("created", 500, json!({"by": "luna"}));
+    assert_eq!(here(true, &by_worker).0.as_deref(), Some("vega"));
+    assert_eq!(here(true, &|c| c.detail.task.assignee = None).0.as_deref(), Some("vega"));
+    // Or another watcher gave it to tuesday later.
+    let given = |c: &mut CardSeen| {
+        by_worker(c);
+        let assigned = json!({"by": "route-blocked", "assignee": "tuesday", "watchbill": {"pass": "p"}});
+        c.detail.events.push(event("assigned", 400, assigned));
+    };
+    assert_eq!(here(true, &given).0, None);
+    assert_eq!(here(false, &given).0.as_deref(), Some("vega"));
+}

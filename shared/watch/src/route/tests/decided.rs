@@ -190,6 +190,14 @@ fn what_must_not_be_is_refused_and_changes_nothing_else() {
     let mut s = answered(decision("unblock", json!({})));
     s.answered[0].runs[0].profile = Some("sol".into());
     assert!(refused(s).contains("sol, who is not an orchestrator"));
+    // Nor where several hosts share the board: its watchers gave the card to tuesday. That one is heard by a host which names another.
+    let mut s = answered(decision("unblock", json!({})));
+    s.shared = true;
+    let mut config = Config::default();
+    config.distress.orchestrator = Some("vega".into());
+    assert_eq!(decide(&s, &pass(), &config).steps[0].action, "extend");
+    s.answered[0].runs[0].profile = Some("sol".into());
+    assert!(refused(s).contains("sol, who is not an orchestrator"));
     let mut s = answered(decision("unblock", json!({})));
     s.answered[0].events.retain(|e| e.kind != EventKind::Spawned);
     assert!(refused(s).contains("without being dispatched"), "a claim by hand bears any name");
