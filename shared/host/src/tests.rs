@@ -120,6 +120,7 @@ fn a_worker_by_its_command_line() {
     let script = "import sys; print('up', flush=True); sys.stdin.read()";
     let mut command = Command::new("python3");
     command.args(["-c", script, "chat", "-q", &format!("work kanban task {}", ask.task)]);
+    command.env("HERMES_KANBAN_TASK", &ask.task);
     let mut worker = Killed(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
     // Only now is it what it will stay: a `python3` that is a script has several command lines in a row, and none in
     // the middle of each exec.
@@ -270,9 +271,10 @@ fn a_worker_in_another_pid_namespace() {
         return;
     }
     let mut command = Command::new("unshare");
-    // Only the shell inside ends in the worker's three words.
-    let inside = "exec sh -c 'read x; :' kanban task \"$0\"";
+    // Only the shell inside has the worker's arguments.
+    let inside = "exec sh -c 'read x; :' chat -q \"work kanban task $0\"";
     command.args(["--user", "--pid", "--fork", "--kill-child", "sh", "-c", inside, &ask.task]);
+    command.env("HERMES_KANBAN_TASK", &ask.task);
     let container = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let mut container = Killed(container.unwrap());
     let mut refused = false;
@@ -308,7 +310,8 @@ impl Processes for Counted {
             kernel: false,
             ticks: Some(1),
             command: Some("hermes chat -q work kanban task t_a".into()),
-            marks: Marks::Read { task: None, run: None },
+            asked: Some("t_a".into()),
+            marks: Marks::Read { task: Some("t_a".into()), run: None },
             is_unclear: false,
         };
         Scan::over([worker], tasks)
