@@ -383,6 +383,40 @@ fn every_question_of_a_worker_is_answered_by_the_command_that_is_printed() {
     );
 }
 
+/// Neither `reassign` nor Hermes' own `unblock` takes a claim away, and nothing starts what is claimed.
+#[test]
+fn a_claim_that_another_host_left_is_told_until_the_printed_command_released_it() {
+    for (b, is_own) in [(TestBoard::new(), false), (TestBoard::own(), true)] {
+        let watchbill = |args: &[&str]| ran(b.command("watchbill").args(args).arg("--db").arg(&b.db));
+        for (n, (status, then)) in
+            [("ready", "ready"), ("todo", "todo"), ("blocked", "ready")].into_iter().enumerate()
+        {
+            let task = format!("t_0000000{n}");
+            b.add(&task, status);
+            b.sql(&format!(
+                "UPDATE tasks SET claim_lock = 'oldhost:77', claim_expires = 1, worker_pid = 4242 WHERE id = '{task}'"
+            ));
+            ran(b.command("heal").arg("--db").arg(&b.db)).ok();
+            assert_eq!(b.task(&task, "claim_lock"), "oldhost:77", "another host's");
+            for _ in 0..2 {
+                let said = watchbill(&["why", &task]).ok();
+                assert!(said.contains("the claim by oldhost:77 ran out"), "{is_own} {status}: {said}");
+                let line = said.lines().find(|l| l.contains("unblock ")).unwrap_or(&said);
+                assert!(line.trim_start().starts_with("board "), "{status}: {said}");
+                assert!(!said.contains("kanban unblock") && !said.contains("reassign"), "{status}: {said}");
+                assert!(watchbill(&["status"]).out.contains(&task), "{status}");
+                // Assigned anew, it is claimed as before.
+                b.hand(&["reassign", &task, "luna", "--force"]).ok();
+            }
+            let said = b.hand(&["unblock", &task]).ok();
+            assert!(!said.contains("waits for ,"), "{said}");
+            assert_eq!(b.task(&task, "status || ifnull(claim_lock, '-')"), format!("{then}-"), "{status}");
+            assert!(!watchbill(&["status"]).out.contains("oldhost"), "{status}");
+            b.sql(&format!("UPDATE tasks SET status = 'archived' WHERE id = '{task}'"));
+        }
+    }
+}
+
 #[test]
 fn init_makes_a_board_once_and_never_over_something() {
     let dir = tempfile::tempdir().unwrap();

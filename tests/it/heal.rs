@@ -565,3 +565,39 @@ fn a_task_of_a_profile_whose_key_is_refused_is_not_reset_by_time_alone() {
     b.later(1_860, &["-v", "--task", "t_00000f72"]).ok();
     assert_ne!(b.task("t_00000f72", "status"), "blocked", "{}", reset());
 }
+
+/// At 01:00Z the clock of Berlin is set back from 03:00 to 02:00, and Hermes writes the wall time into its log.
+#[test]
+fn work_that_was_limited_in_the_hour_that_comes_twice_is_parked() {
+    for (hour, wall) in [("00", "02"), ("01", "02"), ("02", "03")] {
+        let b = TestBoard::new();
+        b.add("t_00000d57", "ready");
+        b.run_it("t_00000d57", Some(dead_pid()), 1_500);
+        let at = shared::base::time::Time::parse(&format!("2026-10-25T{hour}:30:00Z")).unwrap().0;
+        let by = at - now();
+        b.sql(&format!(
+            "UPDATE tasks SET created_at = created_at + {by}, started_at = started_at + {by},
+               claim_expires = claim_expires + {by}, last_heartbeat_at = last_heartbeat_at + {by};
+             UPDATE task_runs SET started_at = started_at + {by}, claim_expires = claim_expires + {by};
+             UPDATE task_events SET created_at = created_at + {by};"
+        ));
+        let line = |minute: u32, rest: &str| format!("2026-10-25 {wall}:{minute:02}:00,380 {rest}\n");
+        let begins = "INFO [s_1] agent.turn_context: conversation turn: session=s_1 model=m1 provider=custom platform=cli history=0";
+        let refused = "WARNING [s_1] agent.conversation_loop: API call failed (attempt 1/9) error_type=RateLimitError provider=custom base_url=http://127.0.0.1:1/v1 model=m1 summary=HTTP 429: Rate limit reached, please slow down.";
+        let mut log = line(10, &format!("{begins} msg='work kanban task t_00000d57'"));
+        (11..15).for_each(|minute| log += &line(minute, refused));
+        b.log("t_00000d57", "Query: work kanban task t_00000d57\nInitializing agent...\n");
+        let file = b.path().join("profiles/luna/logs/agent.log");
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, log).unwrap();
+        let written = u64::try_from(at - 1_800 + 14 * 60).unwrap();
+        let written = std::time::UNIX_EPOCH + std::time::Duration::from_secs(written);
+        for file in [file, b.path().join("kanban/logs/t_00000d57.log")] {
+            fs::File::options().append(true).open(file).unwrap().set_modified(written).unwrap();
+        }
+        let mut heal = b.command("heal");
+        heal.env("TZ", "CET-1CEST,M3.5.0,M10.5.0/3").args(["-n", "-v", "--now", &at.to_string()]);
+        let said = ran(&mut heal).ok();
+        assert!(said.contains("t_00000d57 park") && !said.contains("requeue"), "{hour}: {said}");
+    }
+}

@@ -384,9 +384,10 @@ fn a_worker_in_a_namespace_below_is_found_by_its_command_line() {
         return;
     }
     let mut command = Command::new("unshare");
-    // Only the shell inside ends in the worker's three words.
-    let inside = "exec sh -c 'read x; :' kanban task \"$0\"";
+    // Only the shell inside has the worker's arguments.
+    let inside = "exec sh -c 'read x; :' chat -q \"work kanban task $0\"";
     command.args(["--user", "--pid", "--fork", "--kill-child", "sh", "-c", inside, &ask.task]);
+    command.env("HERMES_KANBAN_TASK", &ask.task);
     let container =
         Kept(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     until("a worker that lives", || look().life == Life::Alive);

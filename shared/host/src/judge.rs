@@ -68,7 +68,7 @@ pub(super) fn judge(ask: &Ask, sight: &Sight) -> Look {
 
 /// Whether `process` is the worker of `task`, being the pid the board recorded for it.
 pub(super) fn is_recorded_worker(process: &Process, task: &str, run: Option<i64>) -> bool {
-    process.worker_of() == Some(task)
+    process.worker_by_line() == Some(task)
         || matches!(process.kin(task, run), Kin::ThisRun | Kin::SameTask)
         || (process.is_renamed_hermes() && process.kin(task, None) == Kin::ThisRun)
 }
@@ -241,7 +241,7 @@ fn stranger(ask: &Ask, p: &Process, sight: &Sight, reboot: bool) -> Result<(Opti
 /// Whether its command line is another program's. What a process wrote over it says nothing.
 fn has_other_command(p: &Process, task: &str) -> bool {
     let told = p.command.is_some() && p.marks != Marks::Overwritten && !p.is_renamed_hermes();
-    told && p.worker_of() != Some(task)
+    told && p.worker_by_line() != Some(task)
 }
 
 /// No pid is recorded: then nothing tells a worker from its tools, so whoever carries the marks may be it.

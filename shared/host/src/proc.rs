@@ -91,6 +91,8 @@ pub struct Process {
     pub ticks: Option<u64>,
     /// The arguments joined by blanks; `None` where there are none to be read.
     pub command: Option<String>,
+    /// The task that its arguments, one by one, ask a Hermes worker to work on.
+    pub asked: Option<String>,
     /// What its environment says.
     pub marks: Marks,
     /// Its environment names the file of a board that cannot be looked at: it may be another board's, so it is never stopped.
@@ -148,19 +150,31 @@ impl Process {
             kernel,
             ticks: Some(ticks),
             command: command(cmdline),
+            asked: asked(cmdline),
             marks,
             is_unclear: false,
         }
     }
 
-    /// The task whose Hermes worker this is by its command line, which ends `kanban task <id>`.
+    /// The task whose Hermes worker this is by its command line. Hermes names the task in the environment of every worker (0.13 to
+    /// 0.22), so that one which can be read must name it too: a `grep` for these words is no worker.
     pub fn worker_of(&self) -> Option<&str> {
-        if self.marks == Marks::OtherBoard {
-            return None;
+        match &self.marks {
+            Marks::Read { task, .. } => self.asked.as_deref().filter(|id| task.as_deref() == Some(id)),
+            Marks::Unreadable | Marks::Overwritten | Marks::OtherBoard => self.worker_by_line(),
         }
-        let mut words = self.command.as_deref()?.split_whitespace().rev();
-        let id = words.next()?;
-        (words.next() == Some("task") && words.next() == Some("kanban")).then_some(id)
+    }
+
+    /// The same, whatever its environment names: arguments as Hermes makes them, or where it cannot be read a line that ends
+    /// `kanban task <id>`.
+    pub(super) fn worker_by_line(&self) -> Option<&str> {
+        match &self.marks {
+            Marks::OtherBoard => None,
+            Marks::Read { .. } => self.asked.as_deref(),
+            Marks::Unreadable | Marks::Overwritten => {
+                self.asked.as_deref().or_else(|| last_words(self.command.as_deref()?))
+            }
+        }
     }
 
     /// Whether it is a Hermes process that gave itself this title, as it does where the package `setproctitle` can be imported:
@@ -203,6 +217,7 @@ impl Process {
             kernel: false,
             ticks: None,
             command: None,
+            asked: None,
             marks,
             is_unclear: false,
         }
@@ -520,6 +535,24 @@ fn command(bytes: &[u8]) -> Option<String> {
     let text = lossy(bytes).replace('\0', " ");
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The task in `chat -q "work kanban task <id>"`, with which Hermes ends the arguments of a worker; to one with a goal 0.19 and 0.20
+/// add `-Q`.
+fn asked(bytes: &[u8]) -> Option<String> {
+    let mut arguments = bytes.strip_suffix(b"\0").unwrap_or(bytes).rsplit(|b| *b == 0).peekable();
+    arguments.next_if_eq(&&b"-Q"[..]);
+    let prompt = arguments.next()?;
+    let is_worker = arguments.next() == Some(b"-q") && arguments.next() == Some(b"chat");
+    let id = lossy(prompt.strip_prefix(b"work kanban task ").filter(|_| is_worker)?).into_owned();
+    (!id.is_empty()).then_some(id)
+}
+
+/// The task of a line that ends `kanban task <id>`.
+fn last_words(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace().rev();
+    let id = words.next()?;
+    (words.next() == Some("task") && words.next() == Some("kanban")).then_some(id)
 }
 
 fn marks(bytes: &[u8], names: &Names) -> Marks {

@@ -120,6 +120,7 @@ fn a_worker_by_its_command_line() {
     let script = "import sys; print('up', flush=True); sys.stdin.read()";
     let mut command = Command::new("python3");
     command.args(["-c", script, "chat", "-q", &format!("work kanban task {}", ask.task)]);
+    command.env("HERMES_KANBAN_TASK", &ask.task);
     let mut worker = Killed(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
     // Only now is it what it will stay: a `python3` that is a script has several command lines in a row, and none in
     // the middle of each exec.
@@ -258,7 +259,6 @@ fn answers_come_in_the_order_of_the_questions() {
     assert_eq!(host.look(&[]), vec![]);
 }
 
-/// A worker in a container with our hostname: gone from inside another namespace, found from the first.
 /// A machine on which process 77 works on `t_a`, and how often all of it was scanned.
 #[derive(Default)]
 struct Counted(Cell<u32>);
@@ -274,7 +274,8 @@ impl Processes for Counted {
             kernel: false,
             ticks: Some(1),
             command: Some("hermes chat -q work kanban task t_a".into()),
-            marks: Marks::Read { task: None, run: None },
+            asked: Some("t_a".into()),
+            marks: Marks::Read { task: Some("t_a".into()), run: None },
             is_unclear: false,
         };
         Scan::over([worker], tasks)

@@ -176,8 +176,8 @@ pub struct Ask {
     pub claimer_pid: Option<i64>,
     /// When this attempt was claimed or its worker spawned.
     pub since: Time,
-    /// The board has Hermes' own `spawned` event for this pid, so that the worker's command line ends
-    /// `kanban task <id>` (Hermes 0.13 to 0.21).
+    /// The board has Hermes' own `spawned` event for this pid, so that the worker's arguments end
+    /// `chat -q "work kanban task <id>"` (Hermes 0.13 to 0.22).
     pub hermes_spawned: bool,
     /// The worker's recorded start, where the board has one.
     pub birth: Option<Birth>,

@@ -127,7 +127,7 @@ impl Taught {
         }
         // Other sessions write to a profile's log, too.
         let seen = match reader {
-            Reader::Profile(r) => r.dated(line.text)?,
+            Reader::Profile(r) => r.dated(line)?,
             _ => line.seen,
         };
         // What is indented belongs to what stands above it.

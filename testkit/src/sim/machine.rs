@@ -174,6 +174,11 @@ impl Machine {
             Who::Worker(task, run) | Who::Child(task, run) => (Some(task.clone()), Some(run.to_string())),
             Who::Dispatcher | Who::Stranger => (None, None),
         };
+        let is_hermes = r.guise == Guise::Plain && r.by_command;
+        let asked = match &r.who {
+            Who::Worker(task, _) if is_hermes => Some(task.clone()),
+            _ => None,
+        };
         let command = match &r.who {
             Who::Worker(..) if r.guise != Guise::Plain => "hermes".into(),
             Who::Worker(task, _) if r.by_command => {
@@ -195,6 +200,7 @@ impl Machine {
             kernel: false,
             ticks,
             command: Some(command),
+            asked,
             marks,
             is_unclear: false,
         }

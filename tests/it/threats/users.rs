@@ -39,8 +39,11 @@ fn a_process_that_says_it_is_the_worker_holds_its_task_back_and_no_other() {
         b.run_it(id, Some(dead_pid()), 900);
     }
     let key = ["sk-proj", "-", &"Ab3".repeat(16)].concat();
-    let mut kept =
-        pretender(&["hermes", "--api-key", &key, "chat", "-q", &format!("work kanban task {CLAIMED}")], &[]);
+    let words = |task: &str| format!("work kanban task {task}");
+    let marks = [("HERMES_KANBAN_TASK", CLAIMED)];
+    let mut kept = pretender(&["hermes", "--api-key", &key, "chat", "-q", &words(CLAIMED)], &marks);
+    // An operator's search for the words of a worker: its environment can be read, and names no task.
+    let _search = pretender(&["grep", &words(NEIGHBOUR)], &[]);
     let told = b.heal(&["-v"]).ok();
     assert!(told.contains(&format!("{CLAIMED} skipped: worker alive: pid {}", kept.pid())), "{told}");
     assert!(told.contains(&format!("{NEIGHBOUR} requeue")), "{told}");

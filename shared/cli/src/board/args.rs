@@ -92,6 +92,9 @@ pub(crate) enum Command {
         force: bool,
     },
     /// Make a blocked or held task ready, or todo while it waits for another task; without Hermes also one in triage
+    ///
+    /// It releases a claim that was left on the task, also where the task is ready or todo: nothing starts what is claimed. First look whether
+    /// a worker is still at it.
     Unblock {
         /// The task
         id: String,

@@ -104,7 +104,11 @@ impl Hand<'_> {
         own_business(&mut *self.board, &seen, true)?;
         let is_in_triage = seen.task.status == Status::Triage;
         let lifts_triage = is_in_triage && self.board.is_own();
-        if !lifts_triage && !matches!(seen.task.status, Status::Blocked | Status::Scheduled) {
+        // Nobody starts what is claimed, and nobody but the worker that claimed it would release that.
+        let is_left =
+            matches!(seen.task.status, Status::Ready | Status::Todo) && seen.task.claim_lock.is_some();
+        let is_stopped = matches!(seen.task.status, Status::Blocked | Status::Scheduled);
+        if !lifts_triage && !is_stopped && !is_left {
             let no = refused(id, format!("is {}, not blocked or scheduled", seen.task.status));
             let hint = "`hermes kanban specify` brings it out of triage";
             return Err(if is_in_triage { no.hint(hint) } else { no });
@@ -117,14 +121,15 @@ impl Hand<'_> {
             // In Hermes' words, so that its readers know the comment.
             changes.extend(hermes::commented(&speaker(None), &format!("UNBLOCK: {reason}")));
         }
-        changes.extend(match lifts_triage {
-            true => hermes::out_of_triage(&seen, &trail),
-            false => hermes::unblocked(&seen, &trail),
+        changes.extend(match (lifts_triage, is_left) {
+            (true, _) => hermes::out_of_triage(&seen, &trail),
+            (_, true) => hermes::leak_cleared(&seen, &trail),
+            _ => hermes::unblocked(&seen, &trail),
         });
         self.must(id, Some(&seen), changes)?;
-        let to = hermes::unblocked_to(&seen);
+        let to = if is_left { seen.task.status.clone() } else { hermes::unblocked_to(&seen) };
         let waits = seen.parents.iter().find(|p| p.status != Status::Done).map_or("", |p| p.id.as_str());
-        let text = if to == Status::Todo {
+        let text = if to == Status::Todo && !waits.is_empty() {
             format!("{id} waits for {waits}, then it is ready\n")
         } else {
             String::new()

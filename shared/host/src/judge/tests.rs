@@ -116,6 +116,7 @@ fn process(pid: i64, after_since: i64) -> Process {
         kernel: false,
         ticks: Some(ticks(after_since)),
         command: Some("sleep 600".into()),
+        asked: None,
         marks: Marks::Read { task: None, run: None },
         is_unclear: false,
     }
@@ -136,7 +137,12 @@ fn renamed(pid: i64, after_since: i64, run: Option<&str>) -> Process {
 }
 
 fn by_command(pid: i64, after_since: i64) -> Process {
-    Process { command: Some(WORKER.into()), ..veiled(pid, after_since) }
+    hermes(veiled(pid, after_since))
+}
+
+/// The same with the command line of a worker of Hermes.
+fn hermes(p: Process) -> Process {
+    Process { command: Some(WORKER.into()), asked: Some("t_1".into()), ..p }
 }
 
 fn id(id: &str) -> Boot {

@@ -27,7 +27,13 @@ fn stat_lines() {
 }
 
 fn shown(cmdline: &[u8], environ: &[u8]) -> Process {
-    Process { command: command(cmdline), marks: marks(environ, spoken(environ, None)), ..Process::opaque(9) }
+    let command = command(cmdline);
+    Process {
+        command,
+        asked: asked(cmdline),
+        marks: marks(environ, spoken(environ, None)),
+        ..Process::opaque(9)
+    }
 }
 
 #[test]
@@ -37,6 +43,9 @@ fn command_lines() {
         (b"hermes\0kanban\0task\0t_1", Some("t_1")),
         (b"kanban task t_1\n", Some("t_1")),
         (b"hermes\0chat\0-q\0work kanban task t_1\0--again\0", None),
+        (b"hermes\0chat\0-q\0work kanban task t_1\0-Q\0", Some("t_1")),
+        (b"grep\0kanban task t_1\0", Some("t_1")),
+        (b"hermes\0chat\0-q\0work kanban task \0", None),
         (b"heal\0--task\0t_1\0", None),
         (b"xkanban task t_1", None),
         (b"task t_1", None),
@@ -45,6 +54,35 @@ fn command_lines() {
     ] {
         assert_eq!(shown(cmdline, b"").worker_of(), task, "{}", cmdline.escape_ascii());
     }
+}
+
+/// Hermes 0.13 to 0.22 name the task in the environment of each worker that they start, and begin it with these arguments.
+#[test]
+fn a_worker_whose_environment_can_be_read_names_its_task_there_too() {
+    let (plain, goal) = (
+        &b"python\0-m\0hermes_cli.main\0-p\0luna\0chat\0-q\0work kanban task t_1\0"[..],
+        &b"hermes\0-p\0luna\0chat\0-q\0work kanban task t_1\0-Q\0"[..],
+    );
+    let (named, other) = (&b"A=1\0HERMES_KANBAN_TASK=t_1\0"[..], &b"HERMES_KANBAN_TASK=t_2\0"[..]);
+    for (cmdline, environ, task) in [
+        (plain, named, Some("t_1")),
+        (goal, named, Some("t_1")),
+        (plain, b"busy\0\0\0", Some("t_1")),
+        (goal, b"", Some("t_1")),
+        (plain, b"A=1\0", None),
+        (plain, other, None),
+        (b"grep\0kanban task t_1\0", b"A=1\0", None),
+        (b"grep\0work kanban task t_1\0", named, None),
+        (b"grep\0-q\0work kanban task t_1\0", named, None),
+        (b"less\0kanban\0task\0t_1\0", named, None),
+        (b"grep\0kanban task t_1\0", b"", Some("t_1")),
+    ] {
+        let seen = shown(cmdline, environ);
+        assert_eq!(seen.worker_of(), task, "{} {}", cmdline.escape_ascii(), environ.escape_ascii());
+    }
+    // The pid that the board recorded was started by Hermes, whatever became of its environment.
+    assert_eq!(shown(plain, b"A=1\0").worker_by_line(), Some("t_1"));
+    assert_eq!(shown(b"grep\0kanban task t_1\0", b"A=1\0").worker_by_line(), None);
 }
 
 #[test]

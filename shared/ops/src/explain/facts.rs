@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use base::registry::HEAL;
 use base::time::{Time, ago};
 use board::{Detail, Event, EventKind, Rule, Status, StepAction};
 use card::is_card;
@@ -152,6 +153,19 @@ impl Facts {
     /// Whether it is in a queue that moves: nobody has to help it to another profile.
     pub(crate) fn is_in_turn(&self) -> bool {
         self.queued.is_some_and(|at| self.now.since(at) < self.patience)
+    }
+
+    /// A claim that was left on a task which does not run, and since when it is over: nothing starts it, and `heal` does not know
+    /// whether somebody still works on it. Whatever the row says, no claim lasts longer than `heal.claim_ceiling`.
+    pub(crate) fn left_claim(&self) -> Option<(&str, Time)> {
+        let t = &self.detail.task;
+        let lock = t.claim_lock.as_deref()?;
+        let stands = matches!(t.status, Status::Ready | Status::Todo | Status::Blocked);
+        let is_unknown = self.take(HEAL).is_some_and(|take| take.verdict == Verdict::Unknown);
+        let began = self.newest(EventKind::Claimed).map_or(t.created_at, |e| e.at);
+        let latest = began.plus(self.claim_ceiling);
+        let ends = t.claim_expires.map_or(latest, |at| at.min(latest));
+        (stands && is_unknown && ends <= self.now).then_some((lock, ends))
     }
 
     /// What a watcher says of it.

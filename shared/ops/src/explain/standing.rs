@@ -96,7 +96,7 @@ fn found(f: &Facts) -> Stand {
         )
         .more(Some("Nothing here takes it out of that state; a newer version may know it".into())),
     };
-    let stand = left_lying(f, unmended(f, beyond_waiting(f, stand)));
+    let stand = left_lying(f, still::claimed(f, unmended(f, beyond_waiting(f, stand))));
     let before = || diagnosis::newest(f, None).map(|t| format!("Before that: {}", t.says()));
     if stand.more.is_some() { stand } else { stand.more(before()) }
 }

@@ -173,6 +173,24 @@ pub(super) fn for_people(f: &Facts, stand: &Stand) -> Option<Stand> {
     Some(Stand { unattended: Some(why), ..stand })
 }
 
+/// A claim was left on it, of which nobody can say whether it still holds: whatever it waits for, nothing starts it then.
+pub(super) fn claimed(f: &Facts, stand: Stand) -> Stand {
+    let is_open = matches!(stand.kind, Kind::LeftAlone | Kind::Fine) && f.hands_off().is_none();
+    let Some((lock, ends)) = f.left_claim().filter(|_| is_open) else { return stand };
+    let over = f.now.since(ends);
+    if over < f.patience {
+        return stand;
+    }
+    let lock = quote::inline(lock, 80);
+    let says = format!(
+        "{}; the claim by {lock} ran out {} ago, and nothing starts what is claimed",
+        stand.says,
+        words(over)
+    );
+    let more = "Look there; where no worker is at it, release its claim".to_owned();
+    Stand::new(Kind::NeedsPerson, says).more(Some(more))
+}
+
 /// When a claim on a task that does not run is over: whatever the row says, none lasts longer than `heal.claim_ceiling`.
 fn claim_ends(f: &Facts) -> Time {
     let latest = f.since().plus(f.claim_ceiling);

@@ -138,11 +138,21 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         names => format!("assign it to one of {}", names.join(", ")),
     };
     let reassign = format!("{hand} reassign {id} {}", shell_word(other));
+    // Neither to reassign it nor Hermes' own `unblock` takes a claim away.
+    let is_claimed = f.left_claim().is_some();
+    if is_claimed && matches!(f.detail.task.status, Status::Ready | Status::Todo) {
+        all.push("release its claim, where no worker is at it", unblock(f, &id), Some(unblocks(f)));
+    }
     match f.detail.task.status {
         Status::Blocked if stand.unattended == Some(Unattended::NotPromoted) => not_promoted(&mut all, f),
         Status::Blocked | Status::Scheduled => {
             if asks(f) {
-                all.add("answer, and let it go on", remedy::answer(hand, &id, f.own_board));
+                let say = remedy::comment(hand, &id, "YOUR ANSWER", f.own_board);
+                let run = match is_claimed {
+                    true => format!("{say} && {}", unblock(f, &id)),
+                    false => remedy::answer(hand, &id, f.own_board),
+                };
+                all.add("answer, and let it go on", run);
             }
             let is_held = our_hold(&f.detail).is_some();
             let to = match (lacking, stand.until.is_some_and(|until| until > f.now)) {
@@ -182,7 +192,9 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             all.add("see what its dispatcher would do, and skip", format!("{hand} dispatch --dry-run"));
             all.add(&to_whom, reassign);
         }
-        Status::Ready if nobody || stand.kind == Kind::NeedsPerson => all.add(&to_whom, reassign),
+        Status::Ready if nobody || (stand.kind == Kind::NeedsPerson && !is_claimed) => {
+            all.add(&to_whom, reassign)
+        }
         Status::Todo if stand.unattended == Some(Unattended::NotPromoted) => not_promoted(&mut all, f),
         Status::Todo => {
             if let Some(why) = f.endless() {
@@ -230,14 +242,23 @@ fn is_review(f: &Facts) -> bool {
     !f.own_board && hermes::origin(&f.detail) == Status::Review
 }
 
-/// How a task is unblocked.
+/// Whether `board` unblocks a task of Hermes, whose own command would not do.
+fn is_by_board(f: &Facts) -> bool {
+    !f.own_board && (is_review(f) || f.left_claim().is_some())
+}
+
+/// How a task is unblocked, and a claim that was left on it released.
 fn unblock(f: &Facts, id: &str) -> String {
-    if is_review(f) { with_flags("board unblock", id, &f.flags) } else { format!("{} unblock {id}", f.hand) }
+    if is_by_board(f) {
+        with_flags("board unblock", id, &f.flags)
+    } else {
+        format!("{} unblock {id}", f.hand)
+    }
 }
 
 /// How several tasks are unblocked.
 fn unblocks(f: &Facts) -> Together {
-    match f.own_board || is_review(f) {
+    match f.own_board || is_by_board(f) {
         true => Together::Loop(unblock(f, EACH)),
         // Hermes' own takes several tasks.
         false => Together::Several(format!("{} unblock", f.hand)),

@@ -1,5 +1,7 @@
 //! What became of the recorded pid.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use Life::{Alive, Gone, Unknown};
 
@@ -21,10 +23,7 @@ fn a_pid_that_is_free() {
         ("worker elsewhere", |w| w.scan.marked = vec![by_command(600, 0)], Alive, "pid 600 has the worker's"),
         (
             "worker of another run",
-            |w| {
-                let p = marked(600, 0, "t_1", Some("6"));
-                w.scan.marked = vec![Process { command: Some(WORKER.into()), ..p }];
-            },
+            |w| w.scan.marked = vec![hermes(marked(600, 0, "t_1", Some("6")))],
             Alive,
             "pid 600",
         ),
@@ -66,6 +65,34 @@ fn a_pid_that_is_free() {
             "does not exist",
         ),
         (
+            "a search for the worker's words, by a shell that works on nothing",
+            |w| {
+                let grep = Some("grep kanban task t_1".into());
+                let of_tasks = BTreeSet::from(["t_1"]);
+                w.scan = Scan::over([Process { command: grep, ..process(600, 0) }], &of_tasks);
+            },
+            Gone,
+            "does not exist",
+        ),
+        (
+            "the same left running by the worker",
+            |w| {
+                let grep = Some("grep work kanban task t_1".into());
+                w.scan.marked = vec![Process { command: grep, ..marked(600, 0, "t_1", Some("7")) }];
+            },
+            Gone,
+            "does not exist",
+        ),
+        (
+            "the same, of which nothing else can be read",
+            |w| {
+                let grep = Some("grep kanban task t_1".into());
+                w.scan.marked = vec![Process { command: grep, ..veiled(600, 0) }];
+            },
+            Alive,
+            "command line",
+        ),
+        (
             "another task's worker",
             |w| w.scan.marked = vec![Process { command: Some("x kanban task t_12".into()), ..veiled(9, 0) }],
             Gone,
@@ -87,6 +114,12 @@ fn a_pid_that_somebody_has() {
             "is the worker",
         ),
         ("command line", |w| w.present(by_command(PID, 900)), Alive, "is the worker"),
+        (
+            "command line, and an environment that was cleared",
+            |w| w.present(hermes(process(PID, 900))),
+            Alive,
+            "is the worker",
+        ),
         (
             "no run on the board",
             |w| (w.ask.run = None, w.present(marked(PID, 900, "t_1", Some("3")))).1,

@@ -18,8 +18,9 @@ fn any_process(pid: i64) -> impl Strategy<Value = Process> {
     let command = prop::option::of(prop_oneof![Just(WORKER), Just("hermes"), Just("sleep 600")]);
     (marks, command, -9_000_i64..9_000, any::<bool>(), any::<bool>()).prop_map(
         move |(marks, command, at, z, k)| {
+            let asked = command.filter(|line| *line == WORKER).map(|_| "t_1".into());
             let command = command.map(Into::into);
-            Process { zombie: z, kernel: k && command.is_none(), command, marks, ..process(pid, at) }
+            Process { zombie: z, kernel: k && command.is_none(), command, asked, marks, ..process(pid, at) }
         },
     )
 }

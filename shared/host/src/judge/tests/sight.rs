@@ -274,11 +274,11 @@ fn who_is_an_orphan() {
 
     // Another worker of the same run is no orphan either.
     let mut twice = w.clone();
-    twice.scan.marked.push(Process { command: Some(WORKER.into()), ..marked(610, 1, "t_1", Some("7")) });
+    twice.scan.marked.push(hermes(marked(610, 1, "t_1", Some("7"))));
     assert!(twice.judge().orphans.iter().all(|o| o.pid != 610));
 
     // The worker's own shell is not an orphan, and the worker above us is still the worker.
-    w.scan.marked.push(Process { command: Some(WORKER.into()), ..marked(602, 1, "t_1", Some("7")) });
+    w.scan.marked.push(hermes(marked(602, 1, "t_1", Some("7"))));
     assert_eq!((w.judge().life, w.judge().worker_pid), (Alive, Some(602)));
 }
 

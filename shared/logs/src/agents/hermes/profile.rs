@@ -2,11 +2,12 @@
 //! They are never translated, and no answer of a model stands in them.
 //!
 //! The times are the wall time of the machine that wrote them, without a zone. They are taken as the wall time of
-//! the machine that reads, unless an offset is given; in the hour a clock is set back the earlier reading is taken.
+//! the machine that reads, unless an offset is given; for the hour in which a clock is set back see [`is_after_the_change`].
 
-use chrono::{FixedOffset, Local, NaiveDateTime, TimeZone};
+use chrono::{FixedOffset, Local, MappedLocalTime, NaiveDateTime, TimeZone};
 use serde::{Deserialize, Serialize};
 
+use crate::file::SLACK_SECONDS;
 use crate::reset_time::reset_time;
 use crate::signal::{Evidence, kept};
 use crate::{Format, Line, LogEnd, Signal, SignalKind};
@@ -37,7 +38,12 @@ pub struct Reader {
     heard: Option<Time>,
     /// Until when it waits for its provider by itself before it asks again.
     waits: Option<Time>,
+    /// When the line above was written, of whichever session.
+    above: Option<Time>,
 }
+
+/// Seconds by which a line may state an earlier time than the line above: several processes write one log.
+pub(super) const DISORDER: i64 = 10;
 
 /// So many failures in a row, with nothing that worked after them, are what an attempt ended on: a worker that is killed while
 /// it waits to try again writes nothing more.
@@ -68,19 +74,21 @@ impl Reader {
         self.start = 0;
     }
 
-    fn time(&self, stated: NaiveDateTime) -> Option<Time> {
-        let at = match self.east {
-            Some(east) => FixedOffset::east_opt(east)?.from_local_datetime(&stated).earliest()?.timestamp(),
-            None => Local.from_local_datetime(&stated).earliest()?.timestamp(),
+    /// When a line was written that was seen at that time.
+    fn time(&self, stated: NaiveDateTime, seen: Time) -> Option<Time> {
+        let readings = match self.east {
+            Some(east) => FixedOffset::east_opt(east)?.from_local_datetime(&stated).map(|at| at.timestamp()),
+            None => Local.from_local_datetime(&stated).map(|at| at.timestamp()),
         };
-        Some(Time(at))
+        let is_after = |first, second| is_after_the_change(Time(first), Time(second), self.above, seen);
+        one_of(readings, is_after).map(Time)
     }
 
     /// When a line was written that is one of the newest attempt's; `None` of others.
-    pub(crate) fn dated(&self, text: &str) -> Option<Time> {
-        let entry = Entry::of(text)?;
+    pub(crate) fn dated(&self, line: &Line<'_>) -> Option<Time> {
+        let entry = Entry::of(line.text)?;
         entry.session.filter(|s| self.session.as_deref() == Some(s))?;
-        self.time(entry.stated)
+        self.time(entry.stated, line.seen)
     }
 
     /// Learns from the first line of a session whether it is one of the task's.
@@ -106,6 +114,7 @@ impl Reader {
                 session: Some(session.to_owned()),
                 start: at,
                 begun: self.begun + 1,
+                above: self.above,
                 ..Reader::default()
             };
         }
@@ -113,11 +122,11 @@ impl Reader {
     }
 
     /// What is said outside any session. Whether a worker tries a turn again is said there, by its task.
-    fn outside(&mut self, entry: &Entry<'_>) {
+    fn outside(&mut self, entry: &Entry<'_>, at: Option<Time>) {
         let Some(task) = self.task.as_deref().filter(|_| entry.logger == "agent.kanban_turn_recovery") else {
             return;
         };
-        let (pause, at) = (own_pause(entry.message), self.time(entry.stated));
+        let pause = own_pause(entry.message);
         if entry.message.split(' ').any(|word| word == task) {
             self.waits = pause.zip(at).map(|(pause, at)| at.plus(pause)).or(self.waits);
         }
@@ -159,7 +168,7 @@ impl Reader {
     }
 
     fn evidence(&self, (cause, http): (Cause, Option<u16>), entry: &Entry<'_>, line: &Line<'_>) -> Evidence {
-        let at = self.time(entry.stated).unwrap_or(line.seen);
+        let at = self.time(entry.stated, line.seen).unwrap_or(line.seen);
         let limits = matches!(cause, Cause::RateLimit | Cause::Quota | Cause::Overloaded);
         Evidence {
             http,
@@ -176,12 +185,14 @@ impl Reader {
 impl Format for Reader {
     fn line(&mut self, line: &Line<'_>, out: &mut Vec<Signal>) {
         let Some(entry) = Entry::of(line.text) else { return };
-        let Some(session) = entry.session else { return self.outside(&entry) };
+        let at = self.time(entry.stated, line.seen);
+        self.above = at.or(self.above);
+        let Some(session) = entry.session else { return self.outside(&entry, at) };
         self.belongs(&entry, session);
         if !self.turn(session, line.offset) {
             return;
         }
-        self.heard = self.time(entry.stated).or(self.heard);
+        self.heard = at.or(self.heard);
         if let Some(pause) = own_pause(entry.message) {
             self.waits = self.heard.map(|at| at.plus(pause));
         }
@@ -211,6 +222,33 @@ impl Format for Reader {
     fn waits(&self) -> Option<Time> {
         self.waits
     }
+}
+
+/// The moment of a wall time. Where it comes twice, because the clock was set back, the second one is taken where `is_second` says so of
+/// the two; `None` where it never comes.
+pub(super) fn one_of<T: Ord + Copy>(
+    readings: MappedLocalTime<T>,
+    is_second: impl FnOnce(T, T) -> bool,
+) -> Option<T> {
+    match readings {
+        MappedLocalTime::Single(at) => Some(at),
+        MappedLocalTime::Ambiguous(a, b) => {
+            // chrono gives those of `Local` in either order.
+            let (first, second) = (a.min(b), a.max(b));
+            Some(if is_second(first, second) { second } else { first })
+        }
+        MappedLocalTime::None => None,
+    }
+}
+
+/// Whether a line at a wall time that comes twice was written the second time. No line is younger than the moment it was seen, nor
+/// older than the line above. Where both moments fit, it is the second one if it was seen within an hour of that, because passes look every
+/// few minutes and a file's last write is its last line: the first one would mean that nobody looked for an hour. Seen later than that, it is
+/// the first one, by which lines keep their order.
+fn is_after_the_change(first: Time, second: Time, above: Option<Time>, seen: Time) -> bool {
+    let fits = second <= seen.plus(SLACK_SECONDS);
+    let is_too_old = above.is_some_and(|above| above.since(first) > DISORDER);
+    fits && (is_too_old || seen.since(second) < second.since(first))
 }
 
 /// Seconds for which a worker waits for its provider by itself: in one of five cycles, or before one of three further turns (Hermes

@@ -145,6 +145,59 @@ fn what_is_in_review_or_in_triage_waits_for_a_person_where_nobody_goes_on_with_i
 }
 
 #[test]
+fn a_claim_that_nobody_can_judge_needs_a_person_until_it_is_released() {
+    for status in [Status::Ready, Status::Todo, Status::Blocked] {
+        let mut f = task(status.clone(), vec![event("gave_up", 40_000, json!({"error": "x"}))]);
+        f.takes = vec![take("heal", Verdict::Unknown, None)];
+        f.detail.task.claim_lock = Some("box7:12".into());
+        f.detail.task.claim_expires = Some(ago(1_800));
+        let (stand, run) = told(&f);
+        assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
+        let says = "; the claim by box7:12 ran out 30m ago, and nothing starts what is claimed";
+        assert!(stand.says.ends_with(says), "{stand:?}");
+        assert_eq!(run, "board unblock t_00000001", "{status}");
+        let all = suggestions::of(&f, &stand);
+        assert!(
+            all.iter().all(|c| !c.run.contains("reassign") && !c.run.contains("kanban unblock")),
+            "{all:?}"
+        );
+        // That somebody changed it otherwise takes nothing away.
+        for kind in ["assigned", "unblocked"] {
+            f.detail.events.push(event(kind, 1, json!({})));
+            assert_eq!(standing::of(&f).kind, Kind::NeedsPerson, "{kind}");
+        }
+        let mut fresh = f.clone();
+        fresh.detail.task.claim_expires = Some(ago(1_799));
+        assert_ne!(standing::of(&fresh).kind, Kind::NeedsPerson);
+        // Without an end, or with one that is too far, it counts for as long as any claim may last.
+        let mut endless = f.clone();
+        endless.detail.task.claim_expires = Some(NOW.plus(864_000));
+        endless.detail.events.insert(0, event("claimed", 86_400 + 1_799, json!({})));
+        assert_ne!(standing::of(&endless).kind, Kind::NeedsPerson);
+        endless.detail.events[0] = event("claimed", 86_400 + 1_800, json!({}));
+        assert_eq!(told(&endless), told(&f));
+        for verdict in [Verdict::Leaves, acts("release")] {
+            let mut known = f.clone();
+            known.takes = vec![take("heal", verdict, None)];
+            assert_ne!(standing::of(&known).kind, Kind::NeedsPerson, "heal goes on with it");
+        }
+        f.detail.task.claim_lock = None;
+        assert!(!told(&f).1.starts_with("board unblock"));
+        (f.own_board, f.hand, f.detail.task.claim_lock) = (true, "board --db b".into(), Some("h:1".into()));
+        assert_eq!(told(&f).1, "board --db b unblock t_00000001");
+    }
+    // A question is answered, and the claim is released with it.
+    let mut f = task(
+        Status::Blocked,
+        vec![event("blocked", 40_000, json!({"reason": "which?", "kind": "needs_input"}))],
+    );
+    f.takes = vec![take("heal", Verdict::Unknown, None)];
+    (f.detail.task.claim_lock, f.detail.task.claim_expires) = (Some("box7:12".into()), Some(ago(1_800)));
+    let answer = "hermes kanban comment t_00000001 'YOUR ANSWER' && board unblock t_00000001";
+    assert_eq!(told(&f).1, answer);
+}
+
+#[test]
 fn a_worker_that_stays_unknown_is_told_once_it_was_silent_for_six_hours() {
     let hours = |n: i64| ago(3_600 * n);
     let mut f = task(Status::Running, Vec::new());

@@ -89,8 +89,8 @@ fn sessions_are_kept_apart() {
 fn a_stated_time_that_does_not_exist_is_the_time_it_was_seen() {
     let reader = Reader::new(None).in_zone(1 << 30);
     let stated = NaiveDateTime::parse_from_str("2026-11-21 08:00:00", "%Y-%m-%d %H:%M:%S").unwrap();
-    assert_eq!(reader.time(stated), None);
-    assert_eq!(Reader::new(None).in_zone(-3_600).time(stated), Time::parse("2026-11-21T09:00:00Z"));
+    assert_eq!(reader.time(stated, Time(5)), None);
+    assert_eq!(Reader::new(None).in_zone(-3_600).time(stated, Time(5)), Time::parse("2026-11-21T09:00:00Z"));
 }
 
 #[test]
@@ -122,4 +122,52 @@ fn a_worker_that_waits_by_itself_says_until_when() {
         }
         assert_eq!(reader.waits(), until, "{log}");
     }
+}
+
+/// A night in Berlin: at 03:00 (01:00Z) the clock is set back to 02:00.
+#[test]
+fn lines_of_the_hour_that_comes_twice() {
+    let utc = |text: &str| Time::parse(&format!("2026-10-25T{text}Z")).unwrap();
+    let read = |lines: &[(&str, &str)]| -> Vec<Time> {
+        let mut above = None;
+        let of_one = |(wall, seen): &(&str, &str)| {
+            let stated = NaiveDateTime::parse_from_str(&format!("2026-10-25 {wall}"), "%Y-%m-%d %H:%M:%S");
+            let readings =
+                chrono_tz::Europe::Berlin.from_local_datetime(&stated.unwrap()).map(|at| at.timestamp());
+            let seen = utc(seen);
+            let at = one_of(readings, |a, b| is_after_the_change(Time(a), Time(b), above, seen)).map(Time);
+            above = at;
+            at.unwrap()
+        };
+        lines.iter().map(of_one).collect()
+    };
+    // Each line is seen by a pass within minutes, whatever stands above it.
+    for (wall, seen, want) in [
+        ("01:59:59", "00:01:00", "23:59:59"),
+        ("02:00:00", "00:01:00", "00:00:00"),
+        ("02:10:00", "00:10:00", "00:10:00"),
+        ("02:10:00", "01:09:57", "00:10:00"),
+        ("02:10:00", "01:09:58", "01:10:00"),
+        ("02:10:00", "01:10:30", "01:10:00"),
+        ("02:59:59", "01:02:00", "00:59:59"),
+        ("02:59:59", "02:02:00", "01:59:59"),
+        ("03:00:00", "02:02:00", "02:00:00"),
+    ] {
+        let want = if want.starts_with("23") { utc(want).plus(-86_400) } else { utc(want) };
+        assert_eq!(read(&[(wall, seen)]), [want], "{wall} {seen}");
+    }
+    // Seen in the morning, the order of the lines tells: a wall time that goes back is the second one, and what follows is, too.
+    let at_eight = |wall| (wall, "07:00:00");
+    assert_eq!(
+        read(&["02:20:00", "02:50:00", "02:49:55", "02:05:00", "02:40:00", "03:01:00"].map(at_eight)),
+        ["00:20:00", "00:50:00", "00:49:55", "01:05:00", "01:40:00", "02:01:00"].map(utc)
+    );
+    // A night without a change of the clock, and a time that never comes.
+    let at = |wall: &str| {
+        let stated = NaiveDateTime::parse_from_str(wall, "%Y-%m-%d %H:%M:%S").unwrap();
+        let readings = chrono_tz::Europe::Berlin.from_local_datetime(&stated).map(|at| at.timestamp());
+        one_of(readings, |_, _| true).map(Time)
+    };
+    assert_eq!(at("2026-10-24 02:10:00"), Time::parse("2026-10-24T00:10:00Z"));
+    assert_eq!(at("2026-03-29 02:10:00"), None);
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use chrono::{Local, NaiveDateTime, TimeZone};
+use chrono::{Local, MappedLocalTime, TimeZone};
 use serde::{Deserialize, Serialize};
 
 use crate::agents::fact::Used;
-use crate::profile::Entry;
+use crate::profile::{DISORDER, Entry, one_of};
 use crate::session::{Millis, Newest, push_newest};
 use crate::usage::scan::Count;
 use crate::usage::window::{Clock, When, Window};
@@ -147,6 +147,8 @@ impl<'a> Call<'a> {
 pub(super) struct ProfileLog {
     task: String,
     clock: Clock,
+    /// When the line above was written.
+    above: Option<Millis>,
     sessions: Newest<SessionLog>,
 }
 
@@ -194,7 +196,9 @@ impl ProfileLog {
 impl Count for ProfileLog {
     fn line(&mut self, line: &str, window: &Window, _part: bool) {
         let Some(entry) = Entry::of(line) else { return };
-        let at = local(entry.stated);
+        let readings = Local.from_local_datetime(&entry.stated).map(|at| Millis(at.timestamp_millis()));
+        let at = moment(readings, self.above, window.from);
+        self.above = at.or(self.above);
         if self.clock.judge(at, window) != When::Within {
             return;
         }
@@ -214,9 +218,11 @@ impl Count for ProfileLog {
     }
 }
 
-/// The wall time of this machine, as [`crate::profile`] takes it.
-fn local(stated: NaiveDateTime) -> Option<Millis> {
-    Some(Millis(Local.from_local_datetime(&stated).earliest()?.timestamp_millis()))
+/// When a line was written. A wall time that comes twice is the first one that is neither before the attempt that is counted nor long
+/// before the line above: when the line was seen is not known here.
+fn moment(readings: MappedLocalTime<Millis>, above: Option<Millis>, from: Millis) -> Option<Millis> {
+    let is_too_old = |first: Millis| above.is_some_and(|above| above.0 - first.0 > DISORDER * 1_000);
+    one_of(readings, |first, _| first < from || is_too_old(first))
 }
 
 /// The sessions a worker log names, whichever attempt they are of; it states no times.
@@ -257,6 +263,29 @@ mod tests {
             Some(("m1".into(), 10, 0, 5))
         );
         assert_eq!(of("1: model=m1 provider=x in=ten out=5"), None);
+    }
+
+    #[test]
+    fn a_wall_time_that_comes_twice_is_the_one_within_the_attempt() {
+        let hour = 3_600_000;
+        let twice = |at: i64| MappedLocalTime::Ambiguous(Millis(at), Millis(at + hour));
+        for (above, from, want) in [
+            (None, 0, 50_000),
+            (None, 50_000, 50_000),
+            (None, 50_001, 50_000 + hour),
+            (Some(50_000), 0, 50_000),
+            (Some(60_000), 0, 50_000),
+            (Some(60_001), 0, 50_000 + hour),
+            (Some(40_000 + hour), 0, 50_000 + hour),
+        ] {
+            let at = moment(twice(50_000), above.map(Millis), Millis(from));
+            assert_eq!(at, Some(Millis(want)), "{above:?} {from}");
+        }
+        assert_eq!(
+            moment(MappedLocalTime::Single(Millis(7)), Some(Millis(hour)), Millis(9)),
+            Some(Millis(7))
+        );
+        assert_eq!(moment(MappedLocalTime::None, None, Millis(0)), None);
     }
 
     #[test]
