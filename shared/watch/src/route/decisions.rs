@@ -273,7 +273,10 @@ impl<'a> Rules<'a> {
             if self.known.has(&to) == Some(false) {
                 return Err(format!("there is no profile {to} for child {}", i + 1));
             }
-            let key = format!("split:{}:{}", card.task.id, i + 1);
+            let key = part_key(card, &d.task.id, i + 1);
+            if let Some(other) = self.seen.parts.get(&key) {
+                return Err(format!("{other} was made for child {} already", i + 1));
+            }
             made.push((card_id(&self.pass.id, &key), child, to));
         }
         let ids: Vec<String> = made.iter().map(|(id, ..)| id.clone()).collect();
@@ -314,7 +317,7 @@ impl<'a> Rules<'a> {
             workspace_kind: Some(if shared { "dir" } else { "scratch" }.into()),
             workspace_path: d.place.path.clone().filter(|_| shared),
             tenant: d.place.tenant.clone(),
-            idempotency_key: Some(format!("split:{}:{}", card.task.id, i + 1)),
+            idempotency_key: Some(part_key(card, &d.task.id, i + 1)),
             ..NewTask::default()
         };
         let held = self.router.standing(to).filter(|(_, state)| state.is_held());
@@ -499,6 +502,24 @@ fn moved_on(d: &Detail, card: &Detail, given_is_none: bool) -> Option<String> {
     let says = |e: &&Event| says_on(e) && !(given_is_none && e.kind == EventKind::Assigned);
     let decided = since_card(d, card).iter().rev().find(says);
     decided.map(|e| format!("it moved on: {} since the card was made", e.kind))
+}
+
+/// The key of the nth part of a split. One card of an incident may split many tasks.
+fn part_key(card: &Detail, source: &str, nth: usize) -> String {
+    match card::is_incident(card.task.idempotency_key.as_deref()) {
+        true => format!("split:{}:{source}:{nth}", card.task.id),
+        false => format!("split:{}:{nth}", card.task.id),
+    }
+}
+
+/// The keys of all tasks that a card's decision would make, if nobody has dealt with it yet. `known`: tasks that it may name.
+pub(super) fn part_keys(card: &Detail, known: &BTreeSet<String>) -> Vec<String> {
+    let read = answer::unread(card).and_then(|(_, route)| decision::read_about(route, known).ok());
+    let parts = |one: &Decision| match &one.action {
+        Action::Split(children) => (1..=children.len()).map(|n| part_key(card, &one.task, n)).collect(),
+        _ => Vec::new(),
+    };
+    read.unwrap_or_default().iter().flat_map(parts).collect()
 }
 
 /// The run a card was written about, where it says so.

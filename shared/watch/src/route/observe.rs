@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::decisions::part_keys;
 use super::seen::{CardSeen, Guarded, Seen, may_wait};
 use base::error::Result;
 use board::{Detail, Event, EventKind, Status, Task, discover};
 use config::span::seconds;
-use policy::cards::answer::finished_of;
+use policy::cards::answer::{self, finished_of};
 use policy::cards::identity::sources_of;
 use policy::routing::facts::{self, About};
 use policy::routing::router::Router;
@@ -41,6 +42,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         routing: facts::Routing::default(),
         cards: Vec::new(),
         answered: Vec::new(),
+        parts: BTreeMap::new(),
         tasks: Vec::new(),
         guarded: BTreeMap::new(),
         trees: BTreeMap::new(),
@@ -82,6 +84,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let more: Vec<String> = more.into_iter().filter(|id| !wanted.contains(id)).collect();
     seen.tasks.extend(world.board.look(&more)?);
     answered_besides(world, &mut seen)?;
+    seen.parts = parts(world, &seen)?;
     seen.runtime = Some(runtime);
     in_order(&mut seen.tasks);
     seen.trees = trees(world, &seen, pass);
@@ -161,6 +164,21 @@ fn answered(world: &mut World<'_>, tasks: &[Detail], lately: &[(String, Event)])
     ids.extend(world.board.titled(&finished)?.into_iter().filter(card::is_card).map(|t| t.id));
     let all = world.board.look(&ids.into_iter().collect::<Vec<_>>())?;
     Ok(all.into_iter().filter(|c| c.task.status == Status::Done).collect())
+}
+
+/// What is on the board already of the parts that decisions would make: a step that meets it would be refused in each pass.
+fn parts(world: &mut World<'_>, seen: &Seen) -> Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    if seen.answered.iter().all(|card| answer::unread(card).is_none()) {
+        return Ok(found);
+    }
+    let known = seen.tasks.iter().map(|d| d.task.id.clone()).collect();
+    for key in seen.answered.iter().flat_map(|card| part_keys(card, &known)) {
+        if let Some(task) = world.board.with_key(&key)? {
+            found.insert(key, task);
+        }
+    }
+    Ok(found)
 }
 
 /// Ready work that the runtime's guard has held back for too long: its newest events say nothing else.

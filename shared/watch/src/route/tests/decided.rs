@@ -575,3 +575,49 @@ fn a_decision_waits_while_it_is_not_known_whose_it_is_or_whom_it_names() {
     }
     assert!(actions(&of(decision("human", json!({})), &config)).contains(&("t_0000cafe", "note-decision")));
 }
+
+/// An incident's card whose orchestrator finished it with a decision about each of these tasks.
+fn answered_incident(n: usize, decision: impl Fn(&str) -> Value) -> Seen {
+    let mut s = answered(json!([]));
+    s.answered[0].task.idempotency_key = Some("distress:incident:a:1".into());
+    let tied = s.tasks[0].parents.clone();
+    let ids: Vec<String> = (1..=n).map(|i| format!("t_{i:08x}")).collect();
+    s.tasks = ids.iter().map(|id| Detail { parents: tied.clone(), ..held(id, 3_000) }).collect();
+    s.answered[0].runs[0].route = Some(ids.iter().map(|id| decision(id)).collect());
+    s
+}
+
+#[test]
+fn each_task_of_an_incident_may_be_split() {
+    let split = |id: &str| {
+        let children = [json!({"title": "Count the red lanterns", "assignee": "sol"})];
+        json!({"task": id, "action": "split", "children": children})
+    };
+    let mut s = answered_incident(2, split);
+    let d = told(&s);
+    assert_eq!(
+        actions(&d),
+        [("t_00000001", "split"), ("t_00000002", "split"), ("t_0000cafe", "note-decision")]
+    );
+    let made: std::collections::BTreeSet<_> = d
+        .steps
+        .iter()
+        .flat_map(|s| &s.changes)
+        .filter_map(|c| match c {
+            Change::AddAnother { id, task, .. } => Some((id, task.idempotency_key.clone().unwrap())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(made.len(), 2);
+    let keys: Vec<_> = made.iter().map(|(_, key)| key.as_str()).collect();
+    let card = s.answered[0].clone();
+    let known = crate::route::decisions::part_keys(&card, &std::collections::BTreeSet::new());
+    assert_eq!(known.len(), 2);
+    assert!(known.iter().all(|key| keys.contains(&key.as_str())), "{known:?} {keys:?}");
+
+    // What is there already is never made again: a step that the board refuses would be tried in each pass.
+    s.parts.insert(known[1].clone(), "t_00000777".into());
+    let d = told(&s);
+    assert_eq!(actions(&d), [("t_00000001", "split"), ("t_0000cafe", "note-decision")]);
+    assert!(said(&d).contains("split t_00000002: t_00000777 was made for child 1 already"), "{d:?}");
+}
