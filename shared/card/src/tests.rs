@@ -193,6 +193,7 @@ fn annex() -> Annex {
         commands: Commands {
             reassign: "hermes kanban reassign t_1a2b3c4d PROFILE".into(),
             unblock: "hermes kanban unblock t_1a2b3c4d".into(),
+            only_human: false,
             profiles: vec!["nova".into(), "vega".into()],
             none_left: false,
             held: Vec::new(),
@@ -216,6 +217,21 @@ fn the_annex_quotes_and_authorises() {
     }
     assert_eq!(text.lines().filter(|l| *l == "## Scope Guard").count(), 1, "{text}");
     assert_eq!(Distress::parse(&text).unwrap(), card(), "what is below does not disturb the template");
+}
+
+#[test]
+fn where_only_a_person_helps_no_other_decision_is_offered() {
+    let mut a = annex();
+    a.commands.only_human = true;
+    let text = a.render(&card());
+    for wanted in [
+        r#"kanban_complete(metadata={"route":{"task":"t_1a2b3c4d","action":"human"}}) and route-blocked will carry it out."#,
+        "Only a person lifts what stops the source: route-blocked refuses any other decision.",
+    ] {
+        assert!(text.contains(wanted), "{wanted}\n---\n{text}");
+    }
+    assert!(!text.contains("reassign|"), "{text}");
+    assert!(!annex().render(&card()).contains("Only a person"));
 }
 
 #[test]

@@ -94,21 +94,28 @@ impl<'a> Rules<'a> {
                     changed.push(one.task.clone());
                     steps.extend(made);
                 }
-                Err(_) if self.is_fulfilled(one, &of_card) => {
-                    done.push(format!("{what} (nothing to do: it is running already)"));
-                }
-                Err(why) => refused.push(format!("{what}: {why}")),
+                Err(why) => match self.fulfilled(one, &of_card) {
+                    Some(how) => done.push(format!("{what} (nothing to do: {how})")),
+                    None => refused.push(format!("{what}: {why}")),
+                },
             }
         }
         steps.into_iter().for_each(|step| self.push(step));
         self.note(card, &done, &refused, changed);
     }
 
-    /// Whether a decision asks for what is so already: a gateway that tries again by itself may start a task before its card is
-    /// answered.
-    fn is_fulfilled(&self, one: &Decision, own: &BTreeSet<String>) -> bool {
-        let asks = one.action == Action::Unblock && own.contains(&one.task);
-        asks && self.task(&one.task).is_some_and(|d| d.task.status == Status::Running)
+    /// How a decision asks for what is so already: a gateway that tries again by itself may start a task before its card is
+    /// answered, and what only a person lifts needs no more to be theirs.
+    fn fulfilled(&self, one: &Decision, own: &BTreeSet<String>) -> Option<&'static str> {
+        let d = self.task(&one.task).filter(|_| own.contains(&one.task))?;
+        match (&one.action, &d.task.status) {
+            (Action::Unblock, Status::Running) => Some("it is running already"),
+            (Action::Human, Status::Triage) => Some("only a person brings it back from triage"),
+            (Action::Human, Status::Blocked) if !is_ours_to_move(d) && d.cards.is_empty() => {
+                Some("only a person lifts what stopped it")
+            }
+            _ => None,
+        }
     }
 
     /// Tasks a card may decide about: the one of its title, or all that were tied to an incident's.
@@ -156,11 +163,12 @@ impl<'a> Rules<'a> {
         if d.task.status == Status::Ready && !stopped {
             return Err("it was never stopped".into());
         }
-        // What stopped at a limit set by hand may be left to a person, and nothing else.
         let stands =
             d.task.status == Status::Blocked && d.task.claim_lock.is_none() && d.task.current_run.is_none();
-        let left = one.action == Action::Human && stands && is_given_up(d);
-        if !is_ours_to_move(d) && !left {
+        let asked = stands && is_workers_block_of(d, card);
+        // What stopped at a limit set by hand, or by its worker's block, may be left to a person, and nothing else.
+        let left = one.action == Action::Human && stands && (is_given_up(d) || is_by_worker(d));
+        if !is_ours_to_move(d) && !asked && !left {
             return Err(format!(
                 "it is {} by a decision outside Watchbill; only a person lifts that",
                 d.task.status
@@ -363,6 +371,7 @@ impl<'a> Rules<'a> {
             let how = match read {
                 None => "without a decision",
                 Some(_) if omitted => "with a decision that does not name it",
+                Some(_) if named.is_some() => "with a decision that left it as it is",
                 Some(_) => "with a decision that was refused",
             };
             // Nobody need be asked again about what a rule settles.
@@ -600,6 +609,20 @@ fn is_waiting(d: &Detail) -> bool {
 /// Given up by the failure breaker, be it at a limit that no decision lifts: somebody must still hear of it.
 fn is_given_up(d: &Detail) -> bool {
     newest_stop(d).is_some_and(|e| e.kind == EventKind::GaveUp)
+}
+
+/// Whether a task stands still by its own worker's block, and the card was written for that very one.
+fn is_workers_block_of(d: &Detail, card: &Detail) -> bool {
+    let stop = newest_stop(d).and_then(|stop| d.events.iter().rposition(|e| e == stop));
+    let Some(stop) = stop.filter(|_| is_by_worker(d)) else { return false };
+    let fact = |e: &Event, key: &str, value: &str| {
+        e.trail().and_then(|t| t.get(key)).and_then(Value::as_str) == Some(value)
+    };
+    d.events[stop..].iter().any(|e| {
+        authorship::is_ours(e)
+            && fact(e, "card", &card.task.id)
+            && fact(e, "case", Rule::WorkerBlock.as_str())
+    })
 }
 
 /// Blocked by the attempt that ran then, not by hand.

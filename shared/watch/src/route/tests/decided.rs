@@ -621,3 +621,68 @@ fn each_task_of_an_incident_may_be_split() {
     assert_eq!(actions(&d), [("t_00000001", "split"), ("t_0000cafe", "note-decision")]);
     assert!(said(&d).contains("split t_00000002: t_00000777 was made for child 1 already"), "{d:?}");
 }
+
+#[test]
+fn a_workers_block_is_lifted_on_the_card_that_was_written_for_it_and_on_no_other() {
+    let block = |seconds: i64| board::Event {
+        run: Some(1),
+        ..event("blocked", seconds, json!({"kind": "capability"}))
+    };
+    let tied = |case: &str, card: &str| {
+        let trail = json!({"pass": "p", "case": case, "because": "x", "card": card});
+        event("linked", 500, json!({"by": "synthesize-distress", "parent": card, "watchbill": trail}))
+    };
+    let with = |action: &str, events: Vec<board::Event>| {
+        let children = json!([{"title": "Install cargo", "assignee": "sol"}]);
+        let mut s = answered(decision(action, json!({"assignee": "sol", "children": children})));
+        s.routing.sightings.clear();
+        s.answered[0].task.title = "[BLOCKED] t_00000001 env_blocker".into();
+        let d = &mut s.tasks[0];
+        d.task.status = Status::Blocked;
+        d.events = vec![event("created", 9_000, json!({}))];
+        d.events.push(board::Event { run: Some(1), ..event("claimed", 2_000, json!({})) });
+        d.events.extend(events);
+        let d = told(&s);
+        let refused = said(&d).contains("by a decision outside Watchbill");
+        assert_eq!(refused, d.steps.len() == 1, "{d:?}");
+        d.steps.iter().map(|s| s.action.to_string()).next().filter(|_| !refused)
+    };
+    let of_card = || tied("worker-block", "t_0000cafe");
+    for (action, step) in
+        [("reassign", "move"), ("unblock", "release"), ("split", "split"), ("human", "hand-over")]
+    {
+        assert_eq!(with(action, vec![block(1_500), of_card()]).as_deref(), Some(step));
+    }
+    for events in [
+        // It was blocked again, by its worker or by somebody else, and nobody asked this orchestrator about that.
+        vec![block(1_500), of_card(), block(400)],
+        vec![block(1_500), of_card(), event("blocked", 400, json!({"reason": "wait"}))],
+        vec![event("blocked", 1_500, json!({"reason": "wait"})), of_card()],
+        vec![block(1_500), tied("worker-block", "t_0000beef")],
+        vec![block(1_500), tied("hand-limit", "t_0000cafe")],
+        vec![block(1_500)],
+    ] {
+        assert_eq!(with("unblock", events.clone()), None, "{events:?}");
+    }
+    assert_eq!(with("human", vec![block(1_500)]).as_deref(), Some("hand-over"));
+}
+
+#[test]
+fn what_only_a_person_lifts_is_a_persons_already() {
+    for (status, newest) in [
+        (Status::Triage, event("block_loop_detected", 700, json!({}))),
+        (Status::Blocked, event("blocked", 700, json!({"reason": "wait"}))),
+    ] {
+        let mut s = answered(decision("human", json!({})));
+        s.tasks[0].task.status = status;
+        s.tasks[0].events = vec![event("created", 9_000, json!({})), newest];
+        let d = told(&s);
+        assert_eq!((actions(&d), d.findings.len()), (vec![("t_0000cafe", "note-decision")], 0), "{d:?}");
+        assert!(said(&d).contains("nothing to do: only a person"), "{d:?}");
+        // While another card asks about it, nobody else need be told.
+        s.tasks[0].cards.push("t_0000beef".into());
+        if s.tasks[0].task.status == Status::Blocked {
+            assert!(said(&told(&s)).contains("by a decision outside Watchbill"));
+        }
+    }
+}
