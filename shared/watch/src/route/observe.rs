@@ -80,9 +80,13 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let found: Vec<_> = seen.cards.iter().filter_map(|c| c.sighting(&seen.routing, now)).collect();
     seen.routing.sightings.extend(found);
     seen.guarded = guarded(&rows, &lately, now, seconds(world.config.routing.unclaimed));
-    let more = more(&rows, &seen, world, &runtime.profiles);
-    let more: Vec<String> = more.into_iter().filter(|id| !wanted.contains(id)).collect();
-    seen.tasks.extend(world.board.look(&more)?);
+    let more = more(&rows, &seen, world, &runtime.profiles).into_iter();
+    let more: BTreeSet<String> = more.filter(|id| !wanted.contains(id)).collect();
+    let ended = ended(&rows, &lately).into_iter().filter(|id| !wanted.contains(id));
+    let both: BTreeSet<String> = more.iter().cloned().chain(ended).collect();
+    let both = world.board.look(&both.into_iter().collect::<Vec<_>>())?;
+    let has_answer = |d: &Detail| more.contains(&d.task.id) || finished_of(d).next().is_some();
+    seen.tasks.extend(both.into_iter().filter(has_answer));
     answered_besides(world, &mut seen)?;
     seen.parts = parts(world, &seen)?;
     seen.runtime = Some(runtime);
@@ -131,16 +135,35 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> CardSeen {
     card
 }
 
-/// Finished cards of ready work that nobody looked at yet.
+/// Ready or running work of which an attempt ended lately. While that lived, what its card was answered had to wait, be it for
+/// hours.
+pub(super) fn ended(rows: &[Task], lately: &[(String, Event)]) -> Vec<String> {
+    let ends = |e: &Event| {
+        matches!(
+            e.kind,
+            EventKind::Crashed
+                | EventKind::ProtocolViolation
+                | EventKind::RateLimited
+                | EventKind::Reclaimed
+                | EventKind::Stale
+                | EventKind::TimedOut
+        )
+    };
+    let ended: BTreeSet<&String> = lately.iter().filter(|(_, e)| ends(e)).map(|(id, _)| id).collect();
+    let open = rows.iter().filter(|t| matches!(t.status, Status::Ready | Status::Running));
+    open.filter(|t| ended.contains(&t.id) && !card::is_card(t)).map(|t| t.id.clone()).collect()
+}
+
+/// Finished cards of ready and running work that nobody looked at yet.
 pub(super) fn unheard(seen: &Seen) -> Vec<String> {
     let known: BTreeSet<&String> = seen.answered.iter().map(|c| &c.task.id).collect();
-    let ready = seen.tasks.iter().filter(|d| d.task.status == Status::Ready);
-    let ids: BTreeSet<&String> = ready.flat_map(finished_of).filter(|id| !known.contains(id)).collect();
+    let at_work = seen.tasks.iter().filter(|d| matches!(d.task.status, Status::Ready | Status::Running));
+    let ids: BTreeSet<&String> = at_work.flat_map(finished_of).filter(|id| !known.contains(id)).collect();
     ids.into_iter().cloned().collect()
 }
 
-/// Finished cards of ready work that is to wait for its provider from now on: what they say is heard before that, not only
-/// once it waits.
+/// Finished cards of ready work that is to wait for its provider from now on, and of work whose attempt ended: what they say is
+/// heard before that waits or is tried again.
 fn answered_besides(world: &mut World<'_>, seen: &mut Seen) -> Result<()> {
     let ids = unheard(seen);
     if ids.is_empty() {

@@ -1,8 +1,8 @@
 //! What an orchestrator says, and what is made of it.
 
 use super::*;
-use crate::route::observe::unheard;
-use board::EventKind;
+use crate::route::observe::{ended, unheard};
+use board::{EventKind, Task};
 
 /// A card that its orchestrator finished with this decision, and the task that waits for it.
 fn answered(route: Value) -> Seen {
@@ -550,6 +550,8 @@ fn what_a_card_said_is_heard_before_its_task_is_parked() {
     assert_eq!(unheard(&s), [""; 0], "what waits was looked at before");
     s.tasks[0].task.status = Status::Ready;
     assert_eq!(unheard(&s), ["t_0000cafe"]);
+    s.tasks[0].task.status = Status::Running;
+    assert_eq!(unheard(&s), ["t_0000cafe"], "tried again by the runtime");
     s.answered.push(card);
     assert_eq!(unheard(&s), [""; 0]);
 }
@@ -685,4 +687,36 @@ fn what_only_a_person_lifts_is_a_persons_already() {
             assert!(said(&told(&s)).contains("by a decision outside Watchbill"));
         }
     }
+}
+
+#[test]
+fn what_was_decided_about_a_living_worker_is_heard_when_its_attempt_ends() {
+    let row = |id: &str, status: Status| detail(id, status).task;
+    let rows = [
+        row("t_00000001", Status::Ready),
+        row("t_00000002", Status::Running),
+        row("t_00000003", Status::Ready),
+        row("t_00000004", Status::Scheduled),
+        Task { title: "[BLOCKED] t_00000001 rate_limited".into(), ..row("t_0000cafe", Status::Ready) },
+    ];
+    let all = |kind: &str| {
+        let lately: Vec<_> = rows.iter().map(|t| (t.id.clone(), event(kind, 60, json!({})))).collect();
+        ended(&rows, &lately)
+    };
+    for kind in ["crashed", "reclaimed", "rate_limited", "timed_out", "stale", "protocol_violation"] {
+        assert_eq!(all(kind), ["t_00000001", "t_00000002", "t_00000003"], "{kind}");
+    }
+    assert_eq!(all("heartbeat"), [""; 0]);
+    let one = [("t_00000002".to_owned(), event("crashed", 60, json!({})))];
+    assert_eq!(ended(&rows, &one), ["t_00000002"]);
+
+    // Requeued with the profile it had: that it goes to another one was decided while it ran.
+    let mut s = answered(decision("reassign", json!({"assignee": "sol"})));
+    s.answered[0].events[0].payload["watchbill"] = json!({"linked": false});
+    s.tasks[0].parents.clear();
+    s.tasks[0].task.status = Status::Ready;
+    s.tasks[0].runs = vec![run(1, "luna", Some("crashed"))];
+    s.tasks[0].events = vec![event("created", 9_000, json!({})), event("crashed", 60, json!({}))];
+    let d = told(&s);
+    assert_eq!(actions(&d), [("t_00000001", "move"), ("t_0000cafe", "note-decision")], "{d:?}");
 }
