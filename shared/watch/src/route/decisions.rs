@@ -521,6 +521,12 @@ fn part_key(card: &Detail, source: &str, nth: usize) -> String {
     }
 }
 
+/// The tasks that a card's decision names, if nobody has dealt with it yet.
+pub(super) fn decided_about(card: &Detail) -> Vec<String> {
+    let read = answer::unread(card).and_then(|(_, route)| decision::read(route).ok());
+    read.unwrap_or_default().into_iter().map(|one| one.task).collect()
+}
+
 /// The keys of all tasks that a card's decision would make, if nobody has dealt with it yet. `known`: tasks that it may name.
 pub(super) fn part_keys(card: &Detail, known: &BTreeSet<String>) -> Vec<String> {
     let read = answer::unread(card).and_then(|(_, route)| decision::read_about(route, known).ok());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::decisions::part_keys;
+use super::decisions::{decided_about, part_keys};
 use super::seen::{CardSeen, Guarded, Seen, may_wait};
 use base::error::Result;
 use board::{Detail, Event, EventKind, Status, Task, discover};
@@ -64,10 +64,9 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     wanted.extend(seen.cards.iter().flat_map(|c| sources_of(&c.detail)));
     seen.tasks = world.board.look(&wanted.iter().cloned().collect::<Vec<_>>())?;
     seen.answered = answered(world, &seen.tasks, &lately)?;
-    let sources = seen.answered.iter().flat_map(sources_of).filter(|id| !wanted.contains(id));
-    let sources: Vec<String> = sources.collect::<BTreeSet<_>>().into_iter().collect();
-    wanted.extend(sources.iter().cloned());
-    seen.tasks.extend(world.board.look(&sources)?);
+    let sources = sources(world, &seen.answered, &wanted)?;
+    wanted.extend(sources.iter().map(|d| d.task.id.clone()));
+    seen.tasks.extend(sources);
     let details = seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail)).collect();
     let about = About { rows: &rows, details, known: &runtime.profiles, clock_given: pass.clock_given };
     seen.routing = facts::observe(world, &about, now)?;
@@ -170,12 +169,22 @@ fn answered_besides(world: &mut World<'_>, seen: &mut Seen) -> Result<()> {
         return Ok(());
     }
     let cards = world.board.look(&ids)?;
-    let known: BTreeSet<&String> = seen.tasks.iter().map(|d| &d.task.id).collect();
-    let sources: BTreeSet<String> =
-        cards.iter().flat_map(sources_of).filter(|id| !known.contains(id)).collect();
+    let known: BTreeSet<String> = seen.tasks.iter().map(|d| d.task.id.clone()).collect();
+    seen.tasks.extend(sources(world, &cards, &known)?);
     seen.answered.extend(cards.into_iter().filter(|c| c.task.status == Status::Done));
-    seen.tasks.extend(world.board.look(&sources.into_iter().collect::<Vec<_>>())?);
     Ok(())
+}
+
+/// The tasks that finished cards are about, but for those that are known: the one that each names, and of those that its decision
+/// names all that were tied to it. Such a one may run, or be ready, by now.
+fn sources(world: &mut World<'_>, cards: &[Detail], known: &BTreeSet<String>) -> Result<Vec<Detail>> {
+    let own: BTreeSet<String> = cards.iter().flat_map(sources_of).collect();
+    let decided = cards.iter().flat_map(decided_about);
+    let ids: BTreeSet<String> = own.iter().cloned().chain(decided).collect();
+    let ids: Vec<String> = ids.into_iter().filter(|id| !known.contains(id)).collect();
+    let tied = |d: &Detail| d.parents.iter().any(|p| cards.iter().any(|c| c.task.id == p.id));
+    let is_source = |d: &Detail| own.contains(&d.task.id) || tied(d);
+    Ok(world.board.look(&ids)?.into_iter().filter(is_source).collect())
 }
 
 /// Finished cards whose decision nobody carried out: those that waiting tasks were tied to, and those finished lately.
