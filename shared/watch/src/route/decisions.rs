@@ -69,7 +69,8 @@ impl<'a> Rules<'a> {
             return self.leave_unknown(card, format!("{why}; its decision waits for that"));
         }
         // A worker still works on the very attempt the card is about: what was decided waits until that ends.
-        let live = decisions.iter().filter_map(|one| self.task(&one.task)).find(|d| is_still_at_it(d, card));
+        let mine = decisions.iter().filter(|one| !self.is_left_out(&one.task));
+        let live = mine.filter_map(|one| self.task(&one.task)).find(|d| is_still_at_it(d, card));
         if let Some(d) = live {
             let because = format!("decided on card {}; carried out once its worker has ended", card.task.id);
             return self.leave(d, because);
@@ -77,6 +78,7 @@ impl<'a> Rules<'a> {
         let (mut done, mut refused, mut changed) = (Vec::new(), Vec::new(), Vec::new());
         let mut steps = Vec::new();
         let mut seen = BTreeSet::new();
+        let mut left_out = false;
         for one in &decisions {
             let what = format!("{} {}", one.action.as_str(), shown_id(&one.task));
             if !seen.insert(one.task.clone()) {
@@ -86,6 +88,10 @@ impl<'a> Rules<'a> {
             // Carried out by a pass that could not say so.
             if self.task(&one.task).is_some_and(|d| is_decided_by(d, card)) {
                 done.push(what);
+                continue;
+            }
+            if self.is_left_out(&one.task) {
+                left_out = true;
                 continue;
             }
             match self.checked(card, one, &of_card) {
@@ -101,7 +107,18 @@ impl<'a> Rules<'a> {
             }
         }
         steps.into_iter().for_each(|step| self.push(step));
-        self.note(card, &done, &refused, changed);
+        match left_out {
+            // A pass over one task carries out its own decision; what becomes of all is said by the pass that deals with the rest.
+            true => self.find_refused(card, &refused),
+            false => self.note(card, &done, &refused, changed),
+        }
+    }
+
+    fn find_refused(&mut self, card: &Detail, refused: &[String]) {
+        if !refused.is_empty() {
+            let id = &card.task.id;
+            self.decision.findings.push(format!("card {id}: its decision was refused: {}", list(refused)));
+        }
     }
 
     /// How a decision asks for what is so already: a gateway that tries again by itself may start a task before its card is
@@ -453,16 +470,14 @@ impl<'a> Rules<'a> {
 
     /// Says on the card what became of its decision, once.
     fn note(&mut self, card: &'a Detail, done: &[String], refused: &[String], changed: Vec<String>) {
-        let list = |all: &[String]| all.iter().take(20).cloned().collect::<Vec<_>>().join("; ");
         let mut said = Vec::new();
         if !done.is_empty() {
             said.push(format!("Carried out: {}.", list(done)));
         }
         if !refused.is_empty() {
             said.push(format!("Refused, and nothing changed by it: {}.", list(refused)));
-            let id = &card.task.id;
-            self.decision.findings.push(format!("card {id}: its decision was refused: {}", list(refused)));
         }
+        self.find_refused(card, refused);
         let said = quote::inline(&said.join(" "), 1_500);
         let why = Why::new(Rule::Decision, said.clone()).fact("accepted", json!(done.len()));
         let why = why.fact("refused", json!(refused.len()));
@@ -476,6 +491,11 @@ impl<'a> Rules<'a> {
         step.after = changed;
         self.push(step);
     }
+}
+
+/// The first of many, in one line.
+fn list(all: &[String]) -> String {
+    all.iter().take(20).cloned().collect::<Vec<_>>().join("; ")
 }
 
 /// The tasks that a finished card's decision names; `None` where it has none that can be read. `own`: those of the card.

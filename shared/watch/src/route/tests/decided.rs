@@ -720,3 +720,25 @@ fn what_was_decided_about_a_living_worker_is_heard_when_its_attempt_ends() {
     let d = told(&s);
     assert_eq!(actions(&d), [("t_00000001", "move"), ("t_0000cafe", "note-decision")], "{d:?}");
 }
+
+#[test]
+fn a_pass_over_one_task_carries_out_its_own_decision_alone() {
+    let s = answered_incident(3, |id| json!({"task": id, "action": "reassign", "assignee": "sol"}));
+    let only =
+        |s: &Seen, id: &str| decide(s, &Pass { only: Some(id.to_owned()), ..pass() }, &Config::default());
+    let d = only(&s, "t_00000002");
+    assert_eq!(actions(&d), [("t_00000002", "move")], "no note before all are carried out");
+    // The last one says what became of all.
+    let mut rest = s.clone();
+    for d in &mut rest.tasks[1..] {
+        let by = json!({"by": ROUTE_BLOCKED, "watchbill": {"decided_by": "t_0000cafe"}});
+        d.events.push(event("assigned", 10, by));
+    }
+    let d = only(&rest, "t_00000001");
+    assert_eq!(actions(&d), [("t_00000001", "move"), ("t_0000cafe", "note-decision")]);
+    assert_eq!(said(&d).matches("reassign t_").count(), 3, "{d:?}");
+    // What is refused is told, and no more.
+    let s = answered_incident(3, |id| json!({"task": id, "action": "reassign", "assignee": "gone"}));
+    let d = only(&s, "t_00000002");
+    assert_eq!((actions(&d).len(), d.findings.len()), (0, 1), "{d:?}");
+}
