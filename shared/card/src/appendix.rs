@@ -1,5 +1,6 @@
 //! What stands below the template: the evidence, and exactly what to do next.
 
+use super::decision::MAX_DECISIONS;
 use super::{Distress, shown_id};
 use base::quote;
 use base::time::words;
@@ -168,8 +169,10 @@ impl Annex {
         let each = if self.sources.is_empty() {
             String::new()
         } else {
-            "SOURCE is each task listed above, named in a comment below, or waiting for this card.\n"
-                .to_owned()
+            format!(
+                "SOURCE is each task listed above, named in a comment below, or waiting for this card. One answer holds at \
+                 most {MAX_DECISIONS} of them; the others are asked about again.\n"
+            )
         };
         let only = match c.only_human {
             true => "Only a person lifts what stops the source: route-blocked refuses any other decision.\n",

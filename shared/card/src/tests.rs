@@ -252,6 +252,7 @@ fn the_longest_card_fits_into_what_a_worker_is_shown() {
     (a.attempts, a.last_words, a.tree) = (Vec::new(), Vec::new(), Vec::new());
     a.sources = vec!["s".repeat(500); 5_000];
     let text = d.render() + &a.render(&d);
+    assert!(text.contains("holds at most 500 of them; the others are asked about again."), "{text}");
     assert!(text.contains("and 4975 more") && text.contains("or waiting for this card"), "{text}");
     assert!(text.chars().count() <= 8_192, "{}", text.chars().count());
 }
