@@ -16,6 +16,8 @@ use board::{
 };
 use card::decision::{self, Action, Child, Decision};
 use card::{self, Blocker, id_word, shown_id};
+use config::span::seconds;
+use policy::attempts::tally::episode;
 use policy::authorship::{self, HAND, our_hold};
 use policy::cards::answer::{self, finished, read_in};
 use policy::cards::identity::{is_ours, since_card, sources_of, titled};
@@ -122,11 +124,16 @@ impl<'a> Rules<'a> {
     }
 
     /// How a decision asks for what is so already: a gateway that tries again by itself may start a task before its card is
-    /// answered, and what only a person lifts needs no more to be theirs.
+    /// answered, an orchestrator may have run the command itself, and what only a person lifts needs no more to be theirs.
     fn fulfilled(&self, one: &Decision, own: &BTreeSet<String>) -> Option<&'static str> {
         let d = self.task(&one.task).filter(|_| own.contains(&one.task))?;
         match (&one.action, &d.task.status) {
             (Action::Unblock, Status::Running) => Some("it is running already"),
+            (Action::Reassign(to), Status::Ready | Status::Running)
+                if d.task.assignee.as_ref() == Some(to) =>
+            {
+                Some("it is theirs already")
+            }
             (Action::Human, Status::Triage) => Some("only a person brings it back from triage"),
             (Action::Human, Status::Blocked) if !is_ours_to_move(d) && d.cards.is_empty() => {
                 Some("only a person lifts what stopped it")
@@ -438,7 +445,7 @@ impl<'a> Rules<'a> {
             if newest.is_some_and(|at| self.seen.now.since(at) < GRACE) {
                 continue;
             }
-            let asked = d.events.iter().filter(told).count() + 1;
+            let asked = episode(d, seconds(self.config.heal.decay)).filter(told).count() + 1;
             let most = usize::try_from(self.config.routing.max_asks).unwrap_or(usize::MAX);
             let by_hand = d.events.iter().rev().find(|e| e.kind == EventKind::Blocked).and_then(|e| e.by())
                 == Some(HAND);

@@ -148,6 +148,10 @@ fn to_unblock_what_runs_already_is_fulfilled_and_no_refusal() {
         said(&d).contains("Carried out: unblock t_00000001 (nothing to do: it is running already)"),
         "{d:?}"
     );
+    // Its orchestrator ran the command itself.
+    let d = running("reassign", json!({"assignee": "luna"}));
+    assert_eq!((actions(&d).len(), d.findings.len()), (1, 0), "{d:?}");
+    assert!(said(&d).contains("reassign t_00000001 (nothing to do: it is theirs already)"), "{d:?}");
     // Another profile was meant, and that it is not.
     let d = running("reassign", json!({"assignee": "sol"}));
     assert!(d.findings.len() == 1 && said(&d).contains("moved on: it is running"), "{d:?}");
@@ -231,6 +235,45 @@ fn a_card_without_a_decision_is_asked_again_and_then_a_persons() {
     assert_eq!(silent(2_000, vec![(700, "t_0000cafe")]), "hand-over", "nobody asked again");
     assert_eq!(silent(700, vec![(5_000, "t_0000beef")]), "hand-over", "the second one");
     assert_eq!(silent(700, vec![(0, "t_0000beef")]), "", "another of its cards is asked again for");
+}
+
+#[test]
+fn cards_without_a_decision_are_counted_anew_once_a_person_spoke_or_the_work_went_well() {
+    let acts = |change: &dyn Fn(&mut Detail)| {
+        let mut s = answered(json!({}));
+        s.answered[0].runs[0].route = None;
+        s.answered[0]
+            .events
+            .iter_mut()
+            .filter(|e| e.kind == EventKind::Completed)
+            .for_each(|e| e.at = ago(700));
+        let unanswered = json!({"by": ROUTE_BLOCKED, "card": "t_0000beef"});
+        let d = &mut s.tasks[0];
+        d.events = vec![event("watchbill_unanswered", 90_000, unanswered), d.events.pop().unwrap()];
+        change(d);
+        let d = told(&s);
+        d.steps.first().map(|s| s.action.to_string()).unwrap_or_default()
+    };
+    let spoke = |kind: &'static str| move |d: &mut Detail| d.events.insert(1, event(kind, 80_000, json!({})));
+    let worked = |hours: i64| {
+        move |d: &mut Detail| {
+            let (started_at, beat) = (ago(80_000), Some(ago(80_000 - hours * 3_600)));
+            d.runs =
+                vec![board::Run { started_at, last_heartbeat_at: beat, ..run(1, "luna", Some("crashed")) }];
+        }
+    };
+    assert_eq!(acts(&|_| {}), "hand-over");
+    assert_eq!(acts(&spoke("unblocked")), "ask-again");
+    assert_eq!(acts(&spoke("completed")), "ask-again");
+    assert_eq!((acts(&worked(1)).as_str(), acts(&worked(7)).as_str()), ("hand-over", "ask-again"));
+    // An orchestrator's own command, run while it works on the card, is no person's word.
+    assert_eq!(
+        acts(&|d| {
+            spoke("unblocked")(d);
+            d.card_work = vec![(ago(80_100), Some(ago(79_900)))];
+        }),
+        "hand-over"
+    );
 }
 
 #[test]
