@@ -1,5 +1,6 @@
 //! What stands below the template: the evidence, and exactly what to do next.
 
+use super::decision::MAX_DECISIONS;
 use super::{Distress, shown_id};
 use base::quote;
 use base::time::words;
@@ -35,6 +36,8 @@ pub struct Commands {
     pub reassign: String,
     /// Sets the source free.
     pub unblock: String,
+    /// Only a person lifts what stops the source: of all decisions `human` alone is carried out.
+    pub only_human: bool,
     /// Profiles to choose from.
     pub profiles: Vec<String>,
     /// Profiles are known here, and none of them is fit.
@@ -156,22 +159,30 @@ impl Annex {
             (false, _) => format!("PROFILE is one of: {}.\n", quote::inline(&c.profiles.join(", "), 400)),
         };
         let more: String = c.more.iter().map(|(what, command)| format!("{what}: `{command}`\n")).collect();
-        let one = format!(
-            r#"{{"task":{},"action":"reassign|unblock|split|human","assignee":"PROFILE"}}"#,
-            serde_json::Value::from(shown_id(&card.source))
-        );
+        let what = match c.only_human {
+            true => r#""human""#,
+            false => r#""reassign|unblock|split|human","assignee":"PROFILE""#,
+        };
+        let one =
+            format!(r#"{{"task":{},"action":{what}}}"#, serde_json::Value::from(shown_id(&card.source)));
         let route = if self.sources.is_empty() { one } else { format!("[{one}, ...one for each source]") };
         let each = if self.sources.is_empty() {
             String::new()
         } else {
-            "SOURCE is each task listed above, named in a comment below, or waiting for this card.\n"
-                .to_owned()
+            format!(
+                "SOURCE is each task listed above, named in a comment below, or waiting for this card. One answer holds at \
+                 most {MAX_DECISIONS} of them; the others are asked about again.\n"
+            )
+        };
+        let only = match c.only_human {
+            true => "Only a person lifts what stops the source: route-blocked refuses any other decision.\n",
+            false => "",
         };
         format!(
             "\n## Decision\n\
              This card authorises you to run: `{}`, `{}`; or finish with \
              kanban_complete(metadata={{\"route\":{route}}}) and route-blocked will carry it out.\n\
-             {each}{profiles}{more}\
+             {only}{each}{profiles}{more}\
              Completing this card without either leaves the source where it is.\n",
             c.reassign, c.unblock,
         )

@@ -9,8 +9,9 @@ use super::shown_id;
 use crate::scope::Scope;
 use base::names::may_be_task_id;
 
-/// Most decisions on one card: an incident lists one for each source.
-const MAX_DECISIONS: usize = 200;
+/// Most decisions on one card: an incident lists one for each source. As many as fit into the metadata that is read of an attempt
+/// (64 KiB), each with a short reason.
+pub(super) const MAX_DECISIONS: usize = 500;
 /// Most tasks one split makes.
 pub const MAX_CHILDREN: usize = 12;
 /// Most characters of a child's title and text.
@@ -177,6 +178,16 @@ mod tests {
         let both = json!([{"task": "t_0000000a", "action": "unblock"}, {"task": "t_0000000b", "action": "human", "reason": "money"}]);
         let words: Vec<_> = read(&both).unwrap().iter().map(|d| d.action.as_str()).collect();
         assert_eq!(words, ["unblock", "human"]);
+    }
+
+    #[test]
+    fn an_incident_is_answered_with_one_list() {
+        let list = |n: usize| -> Value {
+            (0..n).map(|i| json!({"task": format!("t_{i:08x}"), "action": "reassign", "assignee": "sol", "reason": "its key works"})).collect()
+        };
+        assert_eq!(read(&list(MAX_DECISIONS)).unwrap().len(), MAX_DECISIONS);
+        assert!(list(MAX_DECISIONS).to_string().len() < 60_000, "it is read whole");
+        assert_eq!(read(&list(501)).unwrap_err(), "it holds 501 decisions, not 1 to 500");
     }
 
     #[test]

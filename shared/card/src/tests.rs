@@ -193,6 +193,7 @@ fn annex() -> Annex {
         commands: Commands {
             reassign: "hermes kanban reassign t_1a2b3c4d PROFILE".into(),
             unblock: "hermes kanban unblock t_1a2b3c4d".into(),
+            only_human: false,
             profiles: vec!["nova".into(), "vega".into()],
             none_left: false,
             held: Vec::new(),
@@ -219,6 +220,21 @@ fn the_annex_quotes_and_authorises() {
 }
 
 #[test]
+fn where_only_a_person_helps_no_other_decision_is_offered() {
+    let mut a = annex();
+    a.commands.only_human = true;
+    let text = a.render(&card());
+    for wanted in [
+        r#"kanban_complete(metadata={"route":{"task":"t_1a2b3c4d","action":"human"}}) and route-blocked will carry it out."#,
+        "Only a person lifts what stops the source: route-blocked refuses any other decision.",
+    ] {
+        assert!(text.contains(wanted), "{wanted}\n---\n{text}");
+    }
+    assert!(!text.contains("reassign|"), "{text}");
+    assert!(!annex().render(&card()).contains("Only a person"));
+}
+
+#[test]
 fn the_longest_card_fits_into_what_a_worker_is_shown() {
     let long = "\u{10ffff}x".repeat(5_000);
     let mut d = card();
@@ -236,6 +252,7 @@ fn the_longest_card_fits_into_what_a_worker_is_shown() {
     (a.attempts, a.last_words, a.tree) = (Vec::new(), Vec::new(), Vec::new());
     a.sources = vec!["s".repeat(500); 5_000];
     let text = d.render() + &a.render(&d);
+    assert!(text.contains("holds at most 500 of them; the others are asked about again."), "{text}");
     assert!(text.contains("and 4975 more") && text.contains("or waiting for this card"), "{text}");
     assert!(text.chars().count() <= 8_192, "{}", text.chars().count());
 }

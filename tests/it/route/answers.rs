@@ -12,6 +12,17 @@ fn asked(line: &str) -> (TestBoard, String) {
     (b, card)
 }
 
+/// The same with this many tasks on the card of an incident.
+fn asked_about(n: usize) -> (TestBoard, String, Vec<String>) {
+    let b = TestBoard::own();
+    let ids: Vec<String> = (1..=n).map(|i| format!("t_{i:08x}")).collect();
+    ids.iter().for_each(|id| b.died_of(id, REFUSED_KEY));
+    b.settled(0).ok();
+    let card = b.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED] t_00000001 %'");
+    b.hand(&["claim", &card, "--worker", "tuesday"]).ok();
+    (b, card, ids)
+}
+
 fn answer(b: &TestBoard, card: &str, route: &Value) {
     b.hand(&["complete", card, "--metadata", &json!({"route": route}).to_string()]).ok();
 }
@@ -206,4 +217,78 @@ fn whatever_a_person_does_behind_a_card_stands_and_nothing_is_stuck_behind_it() 
     assert_eq!(b.routed(10).ok(), "");
     assert_eq!(b.settled(20).ok(), "");
     assert!(b.dump() == before);
+}
+
+#[test]
+fn each_task_of_an_incident_is_split() {
+    let (b, card, ids) = asked_about(4);
+    let split = |id: &String| {
+        let part = json!({"title": format!("Part of {id}"), "assignee": "nova"});
+        json!({"task": id, "action": "split", "children": [part]})
+    };
+    answer(&b, &card, &ids.iter().map(split).collect());
+    b.routed(0).ok();
+    assert_eq!(b.value("SELECT count(*) FROM tasks WHERE title LIKE 'Part of t_%'"), "4");
+    assert!(ids.iter().all(|id| b.task(id, "status") == "todo"));
+    assert!(said_on(&b, &card).contains("split t_00000004"), "{}", said_on(&b, &card));
+    let after = b.dump();
+    assert_eq!(b.routed(1).ok(), "");
+    assert!(b.dump() == after, "rows changed");
+}
+
+#[test]
+fn a_part_that_is_there_already_is_refused_in_the_note_and_not_in_each_pass() {
+    let (b, card) = asked(REFUSED_KEY);
+    b.add("t_00000777", "todo");
+    b.sql(&format!("UPDATE tasks SET idempotency_key = 'split:{card}:1' WHERE id = 't_00000777'"));
+    let children = json!([{"title": "Count the red lanterns", "assignee": "nova"}]);
+    answer(&b, &card, &json!({"task": "t_00000001", "action": "split", "children": children}));
+    let said = b.routed(0).stdout;
+    assert!(said.contains("t_00000777 was made for child 1 already"), "{said}");
+    assert!(said_on(&b, &card).contains("Refused"), "{}", said_on(&b, &card));
+}
+
+#[test]
+fn what_was_carried_out_for_one_task_of_an_incident_is_not_refused_by_the_next_pass() {
+    let (b, card, ids) = asked_about(3);
+    let all = ids.iter().map(|id| json!({"task": id, "action": "reassign", "assignee": "nova"}));
+    answer(&b, &card, &all.collect());
+    b.pass_of("route-blocked", 0, &["--task", "t_00000002"]).ok();
+    let places = || ids.iter().map(|id| b.place(id)).collect::<Vec<_>>();
+    let luna = at("luna", &b.task("t_00000001", "status"));
+    assert_eq!(places(), [luna.clone(), at("nova", "ready"), luna], "that one and no other");
+    assert_eq!(said_on(&b, &card), "");
+    // By now it is worked on.
+    b.run_it("t_00000002", None, 5);
+    b.routed(1).ok();
+    assert!(ids.iter().all(|id| b.place(id).0 == "nova"), "{:?}", places());
+    let said = said_on(&b, &card);
+    assert!(said.starts_with("Carried out: ") && said.matches("reassign t_").count() == 3, "{said}");
+    assert!(!said.contains("Refused"), "{said}");
+}
+
+#[test]
+fn what_was_decided_about_a_living_worker_is_carried_out_hours_later_when_it_ends() {
+    let (b, card) = asked(REFUSED_KEY);
+    // The card is about the attempt that runs, and its answer is two hours old.
+    let run = b.run_it("t_00000001", None, 9_000);
+    b.sql(&format!(
+        "DELETE FROM task_links WHERE child_id = 't_00000001';
+         DELETE FROM task_events WHERE task_id = 't_00000001' AND kind IN ('linked', 'scheduled');
+         UPDATE task_events SET payload = json_set(payload, '$.run_id', {run}, '$.watchbill.linked', json('false'))
+           WHERE task_id = '{card}' AND kind = 'created'"
+    ));
+    answer(&b, &card, &json!({"task": "t_00000001", "action": "reassign", "assignee": "nova"}));
+    b.sql("UPDATE task_events SET created_at = created_at - 7200; UPDATE task_runs SET ended_at = ended_at - 7200");
+    b.routed(0).ok();
+    assert_eq!(b.place("t_00000001"), at("luna", "running"));
+    b.sql(&format!(
+        "UPDATE task_runs SET status = 'crashed', outcome = 'crashed', ended_at = {now} WHERE id = {run};
+         UPDATE tasks SET status = 'ready', claim_lock = NULL, claim_expires = NULL, worker_pid = NULL, current_run_id = NULL
+           WHERE id = 't_00000001';
+         INSERT INTO task_events (task_id, run_id, kind, payload, created_at) VALUES ('t_00000001', {run}, 'crashed', '{{}}', {now})",
+        now = now()
+    ));
+    b.routed(1).ok();
+    assert_eq!(b.place("t_00000001"), at("nova", "ready"));
 }

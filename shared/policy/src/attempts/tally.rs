@@ -2,7 +2,7 @@
 
 use crate::authorship::starts_anew;
 use base::registry::HEAL;
-use board::{Detail, EventKind, Run};
+use board::{Detail, Event, EventKind, Run};
 use config::Config;
 use config::span::seconds;
 
@@ -19,16 +19,18 @@ pub struct Tally {
     pub escalated: bool,
 }
 
-/// Counts within the present episode, which began at the last word of somebody else or after `decay` seconds of
+/// The events of the present episode, which began at the last word of somebody else or after `decay` seconds of
 /// proven healthy work, whichever is later.
-pub fn tally(seen: &Detail, decay: i64) -> Tally {
+pub fn episode(seen: &Detail, decay: i64) -> impl Iterator<Item = &Event> {
     let healthy = seen.runs.iter().filter(|r| lived(r) >= decay).map(|r| r.started_at.plus(decay)).max();
     let began = seen.events.iter().rposition(|e| starts_anew(seen, e)).map_or(0, |i| i + 1);
+    seen.events[began..].iter().filter(move |e| healthy.is_none_or(|h| e.at >= h))
+}
+
+/// Counts within the present episode.
+pub fn tally(seen: &Detail, decay: i64) -> Tally {
     let mut tally = Tally::default();
-    for e in &seen.events[began..] {
-        if e.by() != Some(HEAL) || healthy.is_some_and(|h| e.at < h) {
-            continue;
-        }
+    for e in episode(seen, decay).filter(|e| e.by() == Some(HEAL)) {
         let has = |key: &str| e.trail().is_some_and(|t| t.get(key).is_some_and(|v| !v.is_null()));
         tally.resets += i64::from(has("reset"));
         tally.uncounted += i64::from(has("uncounted"));

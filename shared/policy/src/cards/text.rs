@@ -4,8 +4,9 @@ use crate::Profiles;
 use crate::cards::seen::SourceSeen;
 use crate::cards::split_draft;
 use crate::cards::writer::{CardWriter, Trouble};
+use crate::routing::moving::is_ours_to_unblock;
 use base::cause::Cause;
-use board::{Detail, Rule};
+use board::{Detail, Rule, Status};
 use card::packet;
 use card::packet::record::Field;
 use card::scope::Scope;
@@ -194,11 +195,21 @@ impl CardWriter<'_> {
                 &format!(" --reason \"{}\"", t.blocker),
             ),
             unblock: format!("{hand} unblock {id}"),
+            only_human: !many && is_a_persons(&s.detail, &t.case),
             none_left: profiles.is_empty() && !known.is_empty(),
             profiles,
             held,
             more,
         }
+    }
+}
+
+/// Whether no decision on its card but `human` would be carried out for a stopped task.
+fn is_a_persons(d: &Detail, case: &Rule) -> bool {
+    match d.task.status {
+        Status::Triage => true,
+        Status::Blocked => *case != Rule::WorkerBlock && !is_ours_to_unblock(d),
+        _ => false,
     }
 }
 

@@ -16,6 +16,8 @@ use board::{
 };
 use card::decision::{self, Action, Child, Decision};
 use card::{self, Blocker, id_word, shown_id};
+use config::span::seconds;
+use policy::attempts::tally::episode;
 use policy::authorship::{self, HAND, our_hold};
 use policy::cards::answer::{self, finished, read_in};
 use policy::cards::identity::{is_ours, since_card, sources_of, titled};
@@ -71,7 +73,8 @@ impl<'a> Rules<'a> {
             return self.leave_unknown(card, format!("{why}; its decision waits for that"));
         }
         // A worker still works on the very attempt the card is about: what was decided waits until that ends.
-        let live = decisions.iter().filter_map(|one| self.task(&one.task)).find(|d| is_still_at_it(d, card));
+        let mine = decisions.iter().filter(|one| !self.is_left_out(&one.task));
+        let live = mine.filter_map(|one| self.task(&one.task)).find(|d| is_still_at_it(d, card));
         if let Some(d) = live {
             let because = format!("decided on card {}; carried out once its worker has ended", card.task.id);
             return self.leave(d, because);
@@ -79,6 +82,7 @@ impl<'a> Rules<'a> {
         let (mut done, mut refused, mut changed) = (Vec::new(), Vec::new(), Vec::new());
         let mut steps = Vec::new();
         let mut seen = BTreeSet::new();
+        let mut left_out = false;
         for one in &decisions {
             let what = format!("{} {}", one.action.as_str(), shown_id(&one.task));
             if !seen.insert(one.task.clone()) {
@@ -90,27 +94,54 @@ impl<'a> Rules<'a> {
                 done.push(what);
                 continue;
             }
+            if self.is_left_out(&one.task) {
+                left_out = true;
+                continue;
+            }
             match self.checked(card, one, &of_card) {
                 Ok(made) => {
                     done.push(what);
                     changed.push(one.task.clone());
                     steps.extend(made);
                 }
-                Err(_) if self.is_fulfilled(one, &of_card) => {
-                    done.push(format!("{what} (nothing to do: it is running already)"));
-                }
-                Err(why) => refused.push(format!("{what}: {why}")),
+                Err(why) => match self.fulfilled(one, &of_card) {
+                    Some(how) => done.push(format!("{what} (nothing to do: {how})")),
+                    None => refused.push(format!("{what}: {why}")),
+                },
             }
         }
         steps.into_iter().for_each(|step| self.push(step));
-        self.note(card, &done, &refused, changed);
+        match left_out {
+            // A pass over one task carries out its own decision; what becomes of all is said by the pass that deals with the rest.
+            true => self.find_refused(card, &refused),
+            false => self.note(card, &done, &refused, changed),
+        }
     }
 
-    /// Whether a decision asks for what is so already: a gateway that tries again by itself may start a task before its card is
-    /// answered.
-    fn is_fulfilled(&self, one: &Decision, own: &BTreeSet<String>) -> bool {
-        let asks = one.action == Action::Unblock && own.contains(&one.task);
-        asks && self.task(&one.task).is_some_and(|d| d.task.status == Status::Running)
+    fn find_refused(&mut self, card: &Detail, refused: &[String]) {
+        if !refused.is_empty() {
+            let id = &card.task.id;
+            self.decision.findings.push(format!("card {id}: its decision was refused: {}", list(refused)));
+        }
+    }
+
+    /// How a decision asks for what is so already: a gateway that tries again by itself may start a task before its card is
+    /// answered, an orchestrator may have run the command itself, and what only a person lifts needs no more to be theirs.
+    fn fulfilled(&self, one: &Decision, own: &BTreeSet<String>) -> Option<&'static str> {
+        let d = self.task(&one.task).filter(|_| own.contains(&one.task))?;
+        match (&one.action, &d.task.status) {
+            (Action::Unblock, Status::Running) => Some("it is running already"),
+            (Action::Reassign(to), Status::Ready | Status::Running)
+                if d.task.assignee.as_ref() == Some(to) =>
+            {
+                Some("it is theirs already")
+            }
+            (Action::Human, Status::Triage) => Some("only a person brings it back from triage"),
+            (Action::Human, Status::Blocked) if !is_ours_to_move(d) && d.cards.is_empty() => {
+                Some("only a person lifts what stopped it")
+            }
+            _ => None,
+        }
     }
 
     /// Tasks a card may decide about: the one of its title, or all that were tied to an incident's.
@@ -158,11 +189,12 @@ impl<'a> Rules<'a> {
         if d.task.status == Status::Ready && !stopped {
             return Err("it was never stopped".into());
         }
-        // What stopped at a limit set by hand may be left to a person, and nothing else.
         let stands =
             d.task.status == Status::Blocked && d.task.claim_lock.is_none() && d.task.current_run.is_none();
-        let left = one.action == Action::Human && stands && is_given_up(d);
-        if !is_ours_to_move(d) && !left {
+        let asked = stands && is_workers_block_of(d, card);
+        // What stopped at a limit set by hand, or by its worker's block, may be left to a person, and nothing else.
+        let left = one.action == Action::Human && stands && (is_given_up(d) || is_by_worker(d));
+        if !is_ours_to_move(d) && !asked && !left {
             return Err(format!(
                 "it is {} by a decision outside Watchbill; only a person lifts that",
                 d.task.status
@@ -275,7 +307,10 @@ impl<'a> Rules<'a> {
             if self.known.has(&to) == Some(false) {
                 return Err(format!("there is no profile {to} for child {}", i + 1));
             }
-            let key = format!("split:{}:{}", card.task.id, i + 1);
+            let key = part_key(card, &d.task.id, i + 1);
+            if let Some(other) = self.seen.parts.get(&key) {
+                return Err(format!("{other} was made for child {} already", i + 1));
+            }
             made.push((card_id(&self.pass.id, &key), child, to));
         }
         let ids: Vec<String> = made.iter().map(|(id, ..)| id.clone()).collect();
@@ -316,7 +351,7 @@ impl<'a> Rules<'a> {
             workspace_kind: Some(if shared { "dir" } else { "scratch" }.into()),
             workspace_path: d.place.path.clone().filter(|_| shared),
             tenant: d.place.tenant.clone(),
-            idempotency_key: Some(format!("split:{}:{}", card.task.id, i + 1)),
+            idempotency_key: Some(part_key(card, &d.task.id, i + 1)),
             ..NewTask::default()
         };
         let held = self.router.standing(to).filter(|(_, state)| state.is_held());
@@ -362,6 +397,7 @@ impl<'a> Rules<'a> {
             let how = match read {
                 None => "without a decision",
                 Some(_) if omitted => "with a decision that does not name it",
+                Some(_) if named.is_some() => "with a decision that left it as it is",
                 Some(_) => "with a decision that was refused",
             };
             // Nobody need be asked again about what a rule settles.
@@ -411,7 +447,7 @@ impl<'a> Rules<'a> {
             if newest.is_some_and(|at| self.seen.now.since(at) < GRACE) {
                 continue;
             }
-            let asked = d.events.iter().filter(told).count() + 1;
+            let asked = episode(d, seconds(self.config.heal.decay)).filter(told).count() + 1;
             let most = usize::try_from(self.config.routing.max_asks).unwrap_or(usize::MAX);
             let by_hand = d.events.iter().rev().find(|e| e.kind == EventKind::Blocked).and_then(|e| e.by())
                 == Some(HAND);
@@ -443,16 +479,14 @@ impl<'a> Rules<'a> {
 
     /// Says on the card what became of its decision, once.
     fn note(&mut self, card: &'a Detail, done: &[String], refused: &[String], changed: Vec<String>) {
-        let list = |all: &[String]| all.iter().take(20).cloned().collect::<Vec<_>>().join("; ");
         let mut said = Vec::new();
         if !done.is_empty() {
             said.push(format!("Carried out: {}.", list(done)));
         }
         if !refused.is_empty() {
             said.push(format!("Refused, and nothing changed by it: {}.", list(refused)));
-            let id = &card.task.id;
-            self.decision.findings.push(format!("card {id}: its decision was refused: {}", list(refused)));
         }
+        self.find_refused(card, refused);
         let said = quote::inline(&said.join(" "), 1_500);
         let why = Why::new(Rule::Decision, said.clone()).fact("accepted", json!(done.len()));
         let why = why.fact("refused", json!(refused.len()));
@@ -466,6 +500,11 @@ impl<'a> Rules<'a> {
         step.after = changed;
         self.push(step);
     }
+}
+
+/// The first of many, in one line.
+fn list(all: &[String]) -> String {
+    all.iter().take(20).cloned().collect::<Vec<_>>().join("; ")
 }
 
 /// The tasks that a finished card's decision names; `None` where it has none that can be read. `own`: those of the card.
@@ -501,6 +540,30 @@ fn moved_on(d: &Detail, card: &Detail, given_is_none: bool) -> Option<String> {
     let says = |e: &&Event| says_on(e) && !(given_is_none && e.kind == EventKind::Assigned);
     let decided = since_card(d, card).iter().rev().find(says);
     decided.map(|e| format!("it moved on: {} since the card was made", e.kind))
+}
+
+/// The key of the nth part of a split. One card of an incident may split many tasks.
+fn part_key(card: &Detail, source: &str, nth: usize) -> String {
+    match card::is_incident(card.task.idempotency_key.as_deref()) {
+        true => format!("split:{}:{source}:{nth}", card.task.id),
+        false => format!("split:{}:{nth}", card.task.id),
+    }
+}
+
+/// The tasks that a card's decision names, if nobody has dealt with it yet.
+pub(super) fn decided_about(card: &Detail) -> Vec<String> {
+    let read = answer::unread(card).and_then(|(_, route)| decision::read(route).ok());
+    read.unwrap_or_default().into_iter().map(|one| one.task).collect()
+}
+
+/// The keys of all tasks that a card's decision would make, if nobody has dealt with it yet. `known`: tasks that it may name.
+pub(super) fn part_keys(card: &Detail, known: &BTreeSet<String>) -> Vec<String> {
+    let read = answer::unread(card).and_then(|(_, route)| decision::read_about(route, known).ok());
+    let parts = |one: &Decision| match &one.action {
+        Action::Split(children) => (1..=children.len()).map(|n| part_key(card, &one.task, n)).collect(),
+        _ => Vec::new(),
+    };
+    read.unwrap_or_default().iter().flat_map(parts).collect()
 }
 
 /// The run a card was written about, where it says so.
@@ -581,6 +644,20 @@ fn is_waiting(d: &Detail) -> bool {
 /// Given up by the failure breaker, be it at a limit that no decision lifts: somebody must still hear of it.
 fn is_given_up(d: &Detail) -> bool {
     newest_stop(d).is_some_and(|e| e.kind == EventKind::GaveUp)
+}
+
+/// Whether a task stands still by its own worker's block, and the card was written for that very one.
+fn is_workers_block_of(d: &Detail, card: &Detail) -> bool {
+    let stop = newest_stop(d).and_then(|stop| d.events.iter().rposition(|e| e == stop));
+    let Some(stop) = stop.filter(|_| is_by_worker(d)) else { return false };
+    let fact = |e: &Event, key: &str, value: &str| {
+        e.trail().and_then(|t| t.get(key)).and_then(Value::as_str) == Some(value)
+    };
+    d.events[stop..].iter().any(|e| {
+        authorship::is_ours(e)
+            && fact(e, "card", &card.task.id)
+            && fact(e, "case", Rule::WorkerBlock.as_str())
+    })
 }
 
 /// Blocked by the attempt that ran then, not by hand.

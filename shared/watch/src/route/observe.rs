@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::decisions::{decided_about, part_keys};
 use super::seen::{CardSeen, Guarded, Seen, may_wait};
 use base::error::Result;
 use board::{Detail, Event, EventKind, Status, Task, discover};
 use config::span::seconds;
-use policy::cards::answer::finished_of;
+use policy::cards::answer::{self, finished_of};
 use policy::cards::identity::sources_of;
 use policy::routing::facts::{self, About};
 use policy::routing::router::Router;
@@ -42,6 +43,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         routing: facts::Routing::default(),
         cards: Vec::new(),
         answered: Vec::new(),
+        parts: BTreeMap::new(),
         tasks: Vec::new(),
         guarded: BTreeMap::new(),
         trees: BTreeMap::new(),
@@ -63,10 +65,9 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     wanted.extend(seen.cards.iter().flat_map(|c| sources_of(&c.detail)));
     seen.tasks = world.board.look(&wanted.iter().cloned().collect::<Vec<_>>())?;
     seen.answered = answered(world, &seen.tasks, &lately)?;
-    let sources = seen.answered.iter().flat_map(sources_of).filter(|id| !wanted.contains(id));
-    let sources: Vec<String> = sources.collect::<BTreeSet<_>>().into_iter().collect();
-    wanted.extend(sources.iter().cloned());
-    seen.tasks.extend(world.board.look(&sources)?);
+    let sources = sources(world, &seen.answered, &wanted)?;
+    wanted.extend(sources.iter().map(|d| d.task.id.clone()));
+    seen.tasks.extend(sources);
     let details = seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail)).collect();
     let about = About { rows: &rows, details, known: &runtime.profiles, clock_given: pass.clock_given };
     seen.routing = facts::observe(world, &about, now)?;
@@ -79,10 +80,15 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let found: Vec<_> = seen.cards.iter().filter_map(|c| c.sighting(&seen.routing, now)).collect();
     seen.routing.sightings.extend(found);
     seen.guarded = guarded(&rows, &lately, now, seconds(world.config.routing.unclaimed));
-    let more = more(&rows, &seen, world, &runtime.profiles);
-    let more: Vec<String> = more.into_iter().filter(|id| !wanted.contains(id)).collect();
-    seen.tasks.extend(world.board.look(&more)?);
+    let more = more(&rows, &seen, world, &runtime.profiles).into_iter();
+    let more: BTreeSet<String> = more.filter(|id| !wanted.contains(id)).collect();
+    let ended = ended(&rows, &lately).into_iter().filter(|id| !wanted.contains(id));
+    let both: BTreeSet<String> = more.iter().cloned().chain(ended).collect();
+    let both = world.board.look(&both.into_iter().collect::<Vec<_>>())?;
+    let has_answer = |d: &Detail| more.contains(&d.task.id) || finished_of(d).next().is_some();
+    seen.tasks.extend(both.into_iter().filter(has_answer));
     answered_besides(world, &mut seen)?;
+    seen.parts = parts(world, &seen)?;
     seen.runtime = Some(runtime);
     in_order(&mut seen.tasks);
     seen.trees = trees(world, &seen, pass);
@@ -129,28 +135,57 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> CardSeen {
     card
 }
 
-/// Finished cards of ready work that nobody looked at yet.
+/// Ready or running work of which an attempt ended lately. While that lived, what its card was answered had to wait, be it for
+/// hours.
+pub(super) fn ended(rows: &[Task], lately: &[(String, Event)]) -> Vec<String> {
+    let ends = |e: &Event| {
+        matches!(
+            e.kind,
+            EventKind::Crashed
+                | EventKind::ProtocolViolation
+                | EventKind::RateLimited
+                | EventKind::Reclaimed
+                | EventKind::Stale
+                | EventKind::TimedOut
+        )
+    };
+    let ended: BTreeSet<&String> = lately.iter().filter(|(_, e)| ends(e)).map(|(id, _)| id).collect();
+    let open = rows.iter().filter(|t| matches!(t.status, Status::Ready | Status::Running));
+    open.filter(|t| ended.contains(&t.id) && !card::is_card(t)).map(|t| t.id.clone()).collect()
+}
+
+/// Finished cards of ready and running work that nobody looked at yet.
 pub(super) fn unheard(seen: &Seen) -> Vec<String> {
     let known: BTreeSet<&String> = seen.answered.iter().map(|c| &c.task.id).collect();
-    let ready = seen.tasks.iter().filter(|d| d.task.status == Status::Ready);
-    let ids: BTreeSet<&String> = ready.flat_map(finished_of).filter(|id| !known.contains(id)).collect();
+    let at_work = seen.tasks.iter().filter(|d| matches!(d.task.status, Status::Ready | Status::Running));
+    let ids: BTreeSet<&String> = at_work.flat_map(finished_of).filter(|id| !known.contains(id)).collect();
     ids.into_iter().cloned().collect()
 }
 
-/// Finished cards of ready work that is to wait for its provider from now on: what they say is heard before that, not only
-/// once it waits.
+/// Finished cards of ready work that is to wait for its provider from now on, and of work whose attempt ended: what they say is
+/// heard before that waits or is tried again.
 fn answered_besides(world: &mut World<'_>, seen: &mut Seen) -> Result<()> {
     let ids = unheard(seen);
     if ids.is_empty() {
         return Ok(());
     }
     let cards = world.board.look(&ids)?;
-    let known: BTreeSet<&String> = seen.tasks.iter().map(|d| &d.task.id).collect();
-    let sources: BTreeSet<String> =
-        cards.iter().flat_map(sources_of).filter(|id| !known.contains(id)).collect();
+    let known: BTreeSet<String> = seen.tasks.iter().map(|d| d.task.id.clone()).collect();
+    seen.tasks.extend(sources(world, &cards, &known)?);
     seen.answered.extend(cards.into_iter().filter(|c| c.task.status == Status::Done));
-    seen.tasks.extend(world.board.look(&sources.into_iter().collect::<Vec<_>>())?);
     Ok(())
+}
+
+/// The tasks that finished cards are about, but for those that are known: the one that each names, and of those that its decision
+/// names all that were tied to it. Such a one may run, or be ready, by now.
+fn sources(world: &mut World<'_>, cards: &[Detail], known: &BTreeSet<String>) -> Result<Vec<Detail>> {
+    let own: BTreeSet<String> = cards.iter().flat_map(sources_of).collect();
+    let decided = cards.iter().flat_map(decided_about);
+    let ids: BTreeSet<String> = own.iter().cloned().chain(decided).collect();
+    let ids: Vec<String> = ids.into_iter().filter(|id| !known.contains(id)).collect();
+    let tied = |d: &Detail| d.parents.iter().any(|p| cards.iter().any(|c| c.task.id == p.id));
+    let is_source = |d: &Detail| own.contains(&d.task.id) || tied(d);
+    Ok(world.board.look(&ids)?.into_iter().filter(is_source).collect())
 }
 
 /// Finished cards whose decision nobody carried out: those that waiting tasks were tied to, and those finished lately.
@@ -162,6 +197,21 @@ fn answered(world: &mut World<'_>, tasks: &[Detail], lately: &[(String, Event)])
     ids.extend(world.board.titled(&finished)?.into_iter().filter(card::is_card).map(|t| t.id));
     let all = world.board.look(&ids.into_iter().collect::<Vec<_>>())?;
     Ok(all.into_iter().filter(|c| c.task.status == Status::Done).collect())
+}
+
+/// What is on the board already of the parts that decisions would make: a step that meets it would be refused in each pass.
+fn parts(world: &mut World<'_>, seen: &Seen) -> Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    if seen.answered.iter().all(|card| answer::unread(card).is_none()) {
+        return Ok(found);
+    }
+    let known = seen.tasks.iter().map(|d| d.task.id.clone()).collect();
+    for key in seen.answered.iter().flat_map(|card| part_keys(card, &known)) {
+        if let Some(task) = world.board.with_key(&key)? {
+            found.insert(key, task);
+        }
+    }
+    Ok(found)
 }
 
 /// Ready work that the runtime's guard has held back for too long: its newest events say nothing else.

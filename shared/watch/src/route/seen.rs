@@ -42,6 +42,9 @@ pub struct Seen {
     pub cards: Vec<CardSeen>,
     /// Finished distress cards whose decision nobody carried out yet.
     pub answered: Vec<Detail>,
+    /// Tasks that have the key of a part that one of those decisions would make, by that key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<String, String>,
     /// Tasks those cards are about, tasks that wait, and ready work of providers that are held.
     pub tasks: Vec<Detail>,
     /// Ready tasks that the runtime's own guard holds back, by id.

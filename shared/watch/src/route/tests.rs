@@ -101,6 +101,7 @@ fn seen(routing: Routing) -> Seen {
         routing,
         cards: Vec::new(),
         answered: Vec::new(),
+        parts: std::collections::BTreeMap::new(),
         tasks: Vec::new(),
         guarded: std::collections::BTreeMap::new(),
         trees: std::collections::BTreeMap::new(),

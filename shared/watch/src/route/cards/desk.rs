@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
-use super::{gone_on, is_turn};
+use super::{gone_on, is_turn, was_given};
 use crate::route::Rules;
 use crate::route::seen::CardSeen;
 use base::cause::Cause;
+use base::quote;
 use base::registry::SYNTHESIZE_DISTRESS;
 use base::time::words;
 use board::several_hosts::log_is_on;
@@ -25,6 +26,20 @@ impl<'a> Rules<'a> {
         let d = &card.detail;
         let who = d.task.assignee.clone().unwrap_or_default();
         let held = self.router.state_for(&d.task).is_held();
+        if !held && !who.is_empty() && !self.exists(&who) && was_given(d) {
+            // Whoever gave it to a person means that one, and nobody starts a person.
+            let what = format!(
+                "card {} was given to {}, who is no profile, and waits for their decision",
+                d.task.id,
+                quote::inline(&who, 64)
+            );
+            let to = self.usable(orchestrators).unwrap_or_else(|| "PROFILE".into());
+            let mend = format!(
+                "an orchestrator takes it after {}",
+                self.verb(&["reassign", &id_word(&d.task.id), &to])
+            );
+            return self.tell_once(d, "card-given", &what, &mend);
+        }
         if held || !self.exists(&who) {
             return self.stand_in(card, &who, held, orchestrators);
         }

@@ -616,3 +616,29 @@ fn hosts_that_name_two_orchestrators_do_not_take_each_others_cards_away() {
     assert_eq!(here(true, &given).0, None);
     assert_eq!(here(false, &given).0.as_deref(), Some("vega"));
 }
+
+#[test]
+fn a_card_that_was_given_to_a_person_stays_theirs() {
+    let acts = |to: &str, events: Vec<board::Event>| {
+        let mut c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);
+        c.detail.task.assignee = Some(to.into());
+        c.detail.events.extend(events);
+        let d = decide(&with(c.clone(), given_up(&c)), &pass(), &Config::default());
+        (d.steps.first().map(|s| s.action.to_string()), d.told.first().map(|(said, _)| said.clone()))
+    };
+    let given = || event("assigned", 100, json!({"assignee": "anna"}));
+    let (step, said) = acts("anna", vec![given()]);
+    assert_eq!(step.as_deref(), Some("tell"));
+    let said = said.unwrap();
+    assert!(
+        said.contains("was given to anna, who is no profile")
+            && said.ends_with("reassign t_0000cafe tuesday"),
+        "{said}"
+    );
+    // One of us, or nobody, gave it to a profile that is gone.
+    assert_eq!(acts("anna", vec![]).0.as_deref(), Some("normalise"));
+    let ours = event("assigned", 100, json!({"by": ROUTE_BLOCKED, "assignee": "anna"}));
+    assert_eq!(acts("anna", vec![ours]).0.as_deref(), Some("normalise"));
+    // Taken from everybody, it is nobody's.
+    assert_eq!(acts("", vec![given()]).0.as_deref(), Some("stand-in"));
+}

@@ -1,8 +1,8 @@
 //! What an orchestrator says, and what is made of it.
 
 use super::*;
-use crate::route::observe::unheard;
-use board::EventKind;
+use crate::route::observe::{ended, unheard};
+use board::{EventKind, Task};
 
 /// A card that its orchestrator finished with this decision, and the task that waits for it.
 fn answered(route: Value) -> Seen {
@@ -148,6 +148,10 @@ fn to_unblock_what_runs_already_is_fulfilled_and_no_refusal() {
         said(&d).contains("Carried out: unblock t_00000001 (nothing to do: it is running already)"),
         "{d:?}"
     );
+    // Its orchestrator ran the command itself.
+    let d = running("reassign", json!({"assignee": "luna"}));
+    assert_eq!((actions(&d).len(), d.findings.len()), (1, 0), "{d:?}");
+    assert!(said(&d).contains("reassign t_00000001 (nothing to do: it is theirs already)"), "{d:?}");
     // Another profile was meant, and that it is not.
     let d = running("reassign", json!({"assignee": "sol"}));
     assert!(d.findings.len() == 1 && said(&d).contains("moved on: it is running"), "{d:?}");
@@ -239,6 +243,45 @@ fn a_card_without_a_decision_is_asked_again_and_then_a_persons() {
     assert_eq!(silent(2_000, vec![(700, "t_0000cafe")]), "hand-over", "nobody asked again");
     assert_eq!(silent(700, vec![(5_000, "t_0000beef")]), "hand-over", "the second one");
     assert_eq!(silent(700, vec![(0, "t_0000beef")]), "", "another of its cards is asked again for");
+}
+
+#[test]
+fn cards_without_a_decision_are_counted_anew_once_a_person_spoke_or_the_work_went_well() {
+    let acts = |change: &dyn Fn(&mut Detail)| {
+        let mut s = answered(json!({}));
+        s.answered[0].runs[0].route = None;
+        s.answered[0]
+            .events
+            .iter_mut()
+            .filter(|e| e.kind == EventKind::Completed)
+            .for_each(|e| e.at = ago(700));
+        let unanswered = json!({"by": ROUTE_BLOCKED, "card": "t_0000beef"});
+        let d = &mut s.tasks[0];
+        d.events = vec![event("watchbill_unanswered", 90_000, unanswered), d.events.pop().unwrap()];
+        change(d);
+        let d = told(&s);
+        d.steps.first().map(|s| s.action.to_string()).unwrap_or_default()
+    };
+    let spoke = |kind: &'static str| move |d: &mut Detail| d.events.insert(1, event(kind, 80_000, json!({})));
+    let worked = |hours: i64| {
+        move |d: &mut Detail| {
+            let (started_at, beat) = (ago(80_000), Some(ago(80_000 - hours * 3_600)));
+            d.runs =
+                vec![board::Run { started_at, last_heartbeat_at: beat, ..run(1, "luna", Some("crashed")) }];
+        }
+    };
+    assert_eq!(acts(&|_| {}), "hand-over");
+    assert_eq!(acts(&spoke("unblocked")), "ask-again");
+    assert_eq!(acts(&spoke("completed")), "ask-again");
+    assert_eq!((acts(&worked(1)).as_str(), acts(&worked(7)).as_str()), ("hand-over", "ask-again"));
+    // An orchestrator's own command, run while it works on the card, is no person's word.
+    assert_eq!(
+        acts(&|d| {
+            spoke("unblocked")(d);
+            d.card_work = vec![(ago(80_100), Some(ago(79_900)))];
+        }),
+        "hand-over"
+    );
 }
 
 #[test]
@@ -558,6 +601,8 @@ fn what_a_card_said_is_heard_before_its_task_is_parked() {
     assert_eq!(unheard(&s), [""; 0], "what waits was looked at before");
     s.tasks[0].task.status = Status::Ready;
     assert_eq!(unheard(&s), ["t_0000cafe"]);
+    s.tasks[0].task.status = Status::Running;
+    assert_eq!(unheard(&s), ["t_0000cafe"], "tried again by the runtime");
     s.answered.push(card);
     assert_eq!(unheard(&s), [""; 0]);
 }
@@ -582,4 +627,169 @@ fn a_decision_waits_while_it_is_not_known_whose_it_is_or_whom_it_names() {
         assert!(d.left.iter().any(|l| l.task == "t_0000cafe" && l.unknown), "{d:?}");
     }
     assert!(actions(&of(decision("human", json!({})), &config)).contains(&("t_0000cafe", "note-decision")));
+}
+
+/// An incident's card whose orchestrator finished it with a decision about each of these tasks.
+fn answered_incident(n: usize, decision: impl Fn(&str) -> Value) -> Seen {
+    let mut s = answered(json!([]));
+    s.answered[0].task.idempotency_key = Some("distress:incident:a:1".into());
+    let tied = s.tasks[0].parents.clone();
+    let ids: Vec<String> = (1..=n).map(|i| format!("t_{i:08x}")).collect();
+    s.tasks = ids.iter().map(|id| Detail { parents: tied.clone(), ..held(id, 3_000) }).collect();
+    s.answered[0].runs[0].route = Some(ids.iter().map(|id| decision(id)).collect());
+    s
+}
+
+#[test]
+fn each_task_of_an_incident_may_be_split() {
+    let split = |id: &str| {
+        let children = [json!({"title": "Count the red lanterns", "assignee": "sol"})];
+        json!({"task": id, "action": "split", "children": children})
+    };
+    let mut s = answered_incident(2, split);
+    let d = told(&s);
+    assert_eq!(
+        actions(&d),
+        [("t_00000001", "split"), ("t_00000002", "split"), ("t_0000cafe", "note-decision")]
+    );
+    let made: std::collections::BTreeSet<_> = d
+        .steps
+        .iter()
+        .flat_map(|s| &s.changes)
+        .filter_map(|c| match c {
+            Change::AddAnother { id, task, .. } => Some((id, task.idempotency_key.clone().unwrap())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(made.len(), 2);
+    let keys: Vec<_> = made.iter().map(|(_, key)| key.as_str()).collect();
+    let card = s.answered[0].clone();
+    let known = crate::route::decisions::part_keys(&card, &std::collections::BTreeSet::new());
+    assert_eq!(known.len(), 2);
+    assert!(known.iter().all(|key| keys.contains(&key.as_str())), "{known:?} {keys:?}");
+
+    // What is there already is never made again: a step that the board refuses would be tried in each pass.
+    s.parts.insert(known[1].clone(), "t_00000777".into());
+    let d = told(&s);
+    assert_eq!(actions(&d), [("t_00000001", "split"), ("t_0000cafe", "note-decision")]);
+    assert!(said(&d).contains("split t_00000002: t_00000777 was made for child 1 already"), "{d:?}");
+}
+
+#[test]
+fn a_workers_block_is_lifted_on_the_card_that_was_written_for_it_and_on_no_other() {
+    let block = |seconds: i64| board::Event {
+        run: Some(1),
+        ..event("blocked", seconds, json!({"kind": "capability"}))
+    };
+    let tied = |case: &str, card: &str| {
+        let trail = json!({"pass": "p", "case": case, "because": "x", "card": card});
+        event("linked", 500, json!({"by": "synthesize-distress", "parent": card, "watchbill": trail}))
+    };
+    let with = |action: &str, events: Vec<board::Event>| {
+        let children = json!([{"title": "Install cargo", "assignee": "sol"}]);
+        let mut s = answered(decision(action, json!({"assignee": "sol", "children": children})));
+        s.routing.sightings.clear();
+        s.answered[0].task.title = "[BLOCKED] t_00000001 env_blocker".into();
+        let d = &mut s.tasks[0];
+        d.task.status = Status::Blocked;
+        d.events = vec![event("created", 9_000, json!({}))];
+        d.events.push(board::Event { run: Some(1), ..event("claimed", 2_000, json!({})) });
+        d.events.extend(events);
+        let d = told(&s);
+        let refused = said(&d).contains("by a decision outside Watchbill");
+        assert_eq!(refused, d.steps.len() == 1, "{d:?}");
+        d.steps.iter().map(|s| s.action.to_string()).next().filter(|_| !refused)
+    };
+    let of_card = || tied("worker-block", "t_0000cafe");
+    for (action, step) in
+        [("reassign", "move"), ("unblock", "release"), ("split", "split"), ("human", "hand-over")]
+    {
+        assert_eq!(with(action, vec![block(1_500), of_card()]).as_deref(), Some(step));
+    }
+    for events in [
+        // It was blocked again, by its worker or by somebody else, and nobody asked this orchestrator about that.
+        vec![block(1_500), of_card(), block(400)],
+        vec![block(1_500), of_card(), event("blocked", 400, json!({"reason": "wait"}))],
+        vec![event("blocked", 1_500, json!({"reason": "wait"})), of_card()],
+        vec![block(1_500), tied("worker-block", "t_0000beef")],
+        vec![block(1_500), tied("hand-limit", "t_0000cafe")],
+        vec![block(1_500)],
+    ] {
+        assert_eq!(with("unblock", events.clone()), None, "{events:?}");
+    }
+    assert_eq!(with("human", vec![block(1_500)]).as_deref(), Some("hand-over"));
+}
+
+#[test]
+fn what_only_a_person_lifts_is_a_persons_already() {
+    for (status, newest) in [
+        (Status::Triage, event("block_loop_detected", 700, json!({}))),
+        (Status::Blocked, event("blocked", 700, json!({"reason": "wait"}))),
+    ] {
+        let mut s = answered(decision("human", json!({})));
+        s.tasks[0].task.status = status;
+        s.tasks[0].events = vec![event("created", 9_000, json!({})), newest];
+        let d = told(&s);
+        assert_eq!((actions(&d), d.findings.len()), (vec![("t_0000cafe", "note-decision")], 0), "{d:?}");
+        assert!(said(&d).contains("nothing to do: only a person"), "{d:?}");
+        // While another card asks about it, nobody else need be told.
+        s.tasks[0].cards.push("t_0000beef".into());
+        if s.tasks[0].task.status == Status::Blocked {
+            assert!(said(&told(&s)).contains("by a decision outside Watchbill"));
+        }
+    }
+}
+
+#[test]
+fn what_was_decided_about_a_living_worker_is_heard_when_its_attempt_ends() {
+    let row = |id: &str, status: Status| detail(id, status).task;
+    let rows = [
+        row("t_00000001", Status::Ready),
+        row("t_00000002", Status::Running),
+        row("t_00000003", Status::Ready),
+        row("t_00000004", Status::Scheduled),
+        Task { title: "[BLOCKED] t_00000001 rate_limited".into(), ..row("t_0000cafe", Status::Ready) },
+    ];
+    let all = |kind: &str| {
+        let lately: Vec<_> = rows.iter().map(|t| (t.id.clone(), event(kind, 60, json!({})))).collect();
+        ended(&rows, &lately)
+    };
+    for kind in ["crashed", "reclaimed", "rate_limited", "timed_out", "stale", "protocol_violation"] {
+        assert_eq!(all(kind), ["t_00000001", "t_00000002", "t_00000003"], "{kind}");
+    }
+    assert_eq!(all("heartbeat"), [""; 0]);
+    let one = [("t_00000002".to_owned(), event("crashed", 60, json!({})))];
+    assert_eq!(ended(&rows, &one), ["t_00000002"]);
+
+    // Requeued with the profile it had: that it goes to another one was decided while it ran.
+    let mut s = answered(decision("reassign", json!({"assignee": "sol"})));
+    s.answered[0].events[0].payload["watchbill"] = json!({"linked": false});
+    s.tasks[0].parents.clear();
+    s.tasks[0].task.status = Status::Ready;
+    s.tasks[0].runs = vec![run(1, "luna", Some("crashed"))];
+    s.tasks[0].events = vec![event("created", 9_000, json!({})), event("crashed", 60, json!({}))];
+    let d = told(&s);
+    assert_eq!(actions(&d), [("t_00000001", "move"), ("t_0000cafe", "note-decision")], "{d:?}");
+}
+
+#[test]
+fn a_pass_over_one_task_carries_out_its_own_decision_alone() {
+    let s = answered_incident(3, |id| json!({"task": id, "action": "reassign", "assignee": "sol"}));
+    let only =
+        |s: &Seen, id: &str| decide(s, &Pass { only: Some(id.to_owned()), ..pass() }, &Config::default());
+    let d = only(&s, "t_00000002");
+    assert_eq!(actions(&d), [("t_00000002", "move")], "no note before all are carried out");
+    // The last one says what became of all.
+    let mut rest = s.clone();
+    for d in &mut rest.tasks[1..] {
+        let by = json!({"by": ROUTE_BLOCKED, "watchbill": {"decided_by": "t_0000cafe"}});
+        d.events.push(event("assigned", 10, by));
+    }
+    let d = only(&rest, "t_00000001");
+    assert_eq!(actions(&d), [("t_00000001", "move"), ("t_0000cafe", "note-decision")]);
+    assert_eq!(said(&d).matches("reassign t_").count(), 3, "{d:?}");
+    // What is refused is told, and no more.
+    let s = answered_incident(3, |id| json!({"task": id, "action": "reassign", "assignee": "gone"}));
+    let d = only(&s, "t_00000002");
+    assert_eq!((actions(&d).len(), d.findings.len()), (0, 1), "{d:?}");
 }
