@@ -225,16 +225,26 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
             "in a state that this version does not know, and nobody looks after",
             format!("look at {each}; a newer version of watchbill may know that state"),
         ),
+        Unattended::NoOrchestrator => (
+            "no-orchestrator",
+            "left to cards, and nobody takes",
+            "make that profile, or name another one (distress.orchestrator)".into(),
+        ),
         Unattended::Endless => {
             let next = pick(entries.len(), "", "; `watchbill status` then names the next one");
             ("endless-wait", "", format!("take this wait away{next}"))
         }
     };
     let says = match (why, entries.len()) {
-        (Unattended::Endless, 1) => format!("{} {}: {}", first.task, first.title, first.says),
+        (Unattended::Endless | Unattended::NoOrchestrator, 1) => {
+            format!("{} {}: {}", first.task, first.title, first.says)
+        }
         (Unattended::Endless, n) => {
             let says = first.says.strip_suffix(&format!("; {}", why.of_one())).unwrap_or(&first.says);
             format!("{n} tasks wait for what never comes; {}: {says}", first.task)
+        }
+        (Unattended::NoOrchestrator, n) => {
+            format!("{n} tasks are {what}; {}: {}", first.task, first.says)
         }
         (_, 1) => format!("{} {}: {what} it", first.task, first.title),
         (_, n) => format!("{n} tasks are {what} them"),

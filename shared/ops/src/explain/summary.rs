@@ -329,6 +329,8 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
     let commands = if needs && !is_tried() { suggestions::of(f, &stand) } else { Vec::new() };
     let command = commands.into_iter().find(|c| !c.run.starts_with("watchbill unpause"));
     let unreached = f.unreached.as_ref().filter(|_| stand.kind == Kind::NeedsPerson);
+    // What its card asks is about this task alone, or about all that share the card.
+    let is_stopped = stand.kind == Kind::NeedsPerson && f.lacking().is_none() && f.stopped_card().is_some();
     let entry = Entry {
         task: d.task.id.clone(),
         title: Line::of(d.task.title.clone()),
@@ -343,7 +345,7 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         command,
         unattended: stand.unattended,
         // What was undone is decided one by one.
-        shared: matches!(stand.kind, Kind::NeedsPerson | Kind::Waits | Kind::Due)
+        shared: (matches!(stand.kind, Kind::NeedsPerson | Kind::Waits | Kind::Due) && !is_stopped)
             .then(|| Shared::of(f).filter(|_| f.undone().is_none()))
             .flatten(),
     };
