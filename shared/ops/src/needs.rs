@@ -18,11 +18,12 @@ use policy::remedy::Lacking;
 const UNREADABLE: &str = "board-unreadable";
 /// What `doctor` finds that keeps a board, or everything, from going on, and that a person can mend. A second timer, or a watcher that only
 /// tells and is not started, are for `doctor` alone.
-const STOPPERS: [&str; 15] = [
+const STOPPERS: [&str; 16] = [
     UNREADABLE,
     "board-unwritable",
     "board-split",
     "board-damaged",
+    "clock-behind",
     "board-unwatched",
     "dispatcher-wedged",
     "dispatcher-stopped",
@@ -244,7 +245,7 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
             format!("{n} tasks wait for what never comes; {}: {says}", first.task)
         }
         (Unattended::NoOrchestrator, n) => {
-            format!("{n} tasks are {what}; {}: {}", first.task, first.says)
+            format!("{n} tasks are {what} them; {}: {}", first.task, first.says)
         }
         (_, 1) => format!("{} {}: {what} it", first.task, first.title),
         (_, n) => format!("{n} tasks are {what} them"),

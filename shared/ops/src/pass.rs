@@ -96,9 +96,12 @@ pub fn run<W: Watcher>(watcher: &W, id: &BoardId, tools: &mut Tools<'_>) -> Boar
     let report = reported(id, |report| {
         let mut board = open::for_watcher(id, watcher.only_looks(), tools, report)?;
         gateway::note(id, tools.host, tools.cache, tools.pass.now);
-        let seen = look::around(&mut *board, tools, |world, pass| watcher.observe(world, pass))?;
+        let (seen, found) = look::around(&mut *board, tools, |world, pass| {
+            Ok((watcher.observe(world, pass)?, std::mem::take(&mut world.found)))
+        })?;
         let decision = decide::decide(watcher, &seen, id, tools);
         let steps = report::decided(watcher, seen, decision, id, tools, report);
+        report.findings.extend(found);
         apply::apply(&mut *board, steps, tools, report, By::Watcher)
     });
     // Where nobody ever worked nothing is remembered.
