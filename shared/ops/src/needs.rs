@@ -58,6 +58,9 @@ pub struct Need {
     pub run: Option<String>,
     /// What to do before that command, or where no command does it.
     pub todo: Option<String>,
+    /// When a person was asked last, where asking again under the same key is another matter.
+    #[serde(skip)]
+    pub asked: Option<Time>,
 }
 
 /// A task that waits for a person.
@@ -156,6 +159,7 @@ pub fn of_findings(findings: &[Finding], board: Option<&str>) -> Vec<Need> {
         next: None,
         run: kind[0].mends.map(|m| m.run.to_owned()),
         todo: kind[0].mends.map(|m| m.todo.to_owned()).or_else(|| kind[0].todo.clone()),
+        asked: None,
     };
     kinds.into_iter().map(need).collect()
 }
@@ -184,6 +188,7 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
             next: entries.iter().filter_map(|e| e.until).min(),
             run,
             todo: todo(shared, &entries, named.unwrap_or_default()),
+            asked: first.asked.filter(|_| shared.is_none()),
         }
     };
     let others = summary.needs_you.iter().filter(|e| e.unattended.is_none());
@@ -260,6 +265,10 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
         next: None,
         run: summary::command_for(entries).map(|(run, _)| run),
         todo: Some(todo),
+        // One more task of these is another piece of work for a person.
+        asked: matches!(why, Unattended::Review | Unattended::Triage | Unattended::Endless)
+            .then(|| entries.iter().map(|e| e.since).max())
+            .flatten(),
     })
 }
 

@@ -212,6 +212,16 @@ impl Facts {
         Some((card, why))
     }
 
+    /// When a person was asked last, as it stands: it, or its stopped card, was blocked then.
+    pub(crate) fn asked(&self) -> Option<Time> {
+        let stopped = |d: &Detail| {
+            let is_stop = |e: &&Event| matches!(e.kind, EventKind::Blocked | EventKind::GaveUp);
+            let newest = d.events.iter().rev().find(is_stop).filter(|_| d.task.status == Status::Blocked);
+            newest.map(|e| e.at)
+        };
+        self.stopped_card().and_then(|(card, _)| stopped(card)).max(stopped(&self.detail))
+    }
+
     /// How long ago that was, in words.
     pub(crate) fn ago(&self, at: Time) -> String {
         ago(self.now.since(at))

@@ -94,6 +94,9 @@ pub struct Entry {
     pub(crate) more: Option<Line>,
     /// Since when it stands so.
     pub since: Time,
+    /// When a person was asked last: it, or its stopped card, was blocked then.
+    #[serde(skip)]
+    pub(crate) asked: Option<Time>,
     /// Until when it waits, where that is known.
     pub until: Option<Time>,
     /// A watcher would change it with its next pass.
@@ -339,6 +342,7 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         says: Line::of(stand.says),
         more: stand.more.map(Line::of),
         since: unreached.map_or_else(|| f.since(), |u| u.since),
+        asked: (stand.kind == Kind::NeedsPerson).then(|| f.asked()).flatten(),
         until: stand.until.filter(|u| *u > f.now),
         due: stand.kind == Kind::Due,
         deeds,
