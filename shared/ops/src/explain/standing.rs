@@ -146,13 +146,12 @@ fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
 /// Its card waits for a person, or for an orchestrator that there is not.
 fn unanswered(f: &Facts, card: &Detail, why: Stopped, stand: Stand) -> Stand {
     let id = &card.task.id;
-    let state = &card.task.status;
     let reason = || {
         let asked = card.events.iter().rev().find(|e| e.kind == EventKind::Blocked);
         asked.and_then(|e| text(e, "reason")).map_or_else(String::new, |reason| format!(": {reason}"))
     };
     let why_not = match why {
-        Stopped::Asks => format!("card {id} is {state} and waits for a person{}", reason()),
+        Stopped::Asks => format!("card {id} waits for a person{}", reason()),
         Stopped::Review => format!("card {id} is in review, and its task waits for that"),
         Stopped::Parked => {
             format!("card {id} was scheduled outside Watchbill, and nobody takes it before that ends")

@@ -677,7 +677,7 @@ fn a_card_that_stopped_is_told_with_what_lets_it_go_on() {
             Status::Blocked,
             vec![asks()],
             None,
-            "card t_0000caf1 is blocked and waits for a person: which model?|hermes kanban comment t_0000caf1",
+            "card t_0000caf1 waits for a person: which model?|hermes kanban comment t_0000caf1",
         ),
         // It is closed with the next pass.
         (Status::Blocked, vec![asks(), gave_up()], None, ""),
