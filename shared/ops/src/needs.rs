@@ -18,7 +18,7 @@ use policy::remedy::Lacking;
 const UNREADABLE: &str = "board-unreadable";
 /// What `doctor` finds that keeps a board, or everything, from going on, and that a person can mend. A second timer, or a watcher that only
 /// tells and is not started, are for `doctor` alone.
-const STOPPERS: [&str; 16] = [
+const STOPPERS: [&str; 17] = [
     UNREADABLE,
     "board-unwritable",
     "board-split",
@@ -34,6 +34,7 @@ const STOPPERS: [&str; 16] = [
     "pass-overdue",
     "pass-failed",
     "disk-low",
+    "state-refused",
     FAILING,
 ];
 
