@@ -263,7 +263,19 @@ fn a_pause_and_a_clock_that_is_wrong_are_told() {
     let later = (now() + 7_300).to_string();
     assert!(find(&doctor(&b, &["--now", &later]), "board-paused").is_empty(), "it is over by then");
     let earlier = (now() - 650).to_string();
-    has(&doctor(&b, &["--now", &earlier]), "clock-behind", &["error |", "10m in the future"]);
+    let words = ["error |", "10m in the future", "of t_00000001", "it ends by itself at "];
+    has(&doctor(&b, &["--now", &earlier]), "clock-behind", &words);
+    let check = tools::run(&b, &["check", "--now", &earlier]);
+    assert!(check.code == 2 && check.out.contains("nothing is decided by time"), "{check:?}");
+    b.sql(&format!(
+        "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000001', 'commented', '{{}}', {})",
+        now() * 1_000
+    ));
+    has(
+        &doctor(&b, &[]),
+        "clock-behind",
+        &["warning |", "as if its time were in milliseconds", "created_at"],
+    );
 }
 
 #[test]
@@ -547,6 +559,8 @@ fn a_state_folder_that_is_not_ours_is_told() {
     let state = b.path().join("state/watchbill");
     fs::set_permissions(&state, fs::Permissions::from_mode(0o777)).unwrap();
     has(&doctor(&b, &[]), "state-refused", &["error |", "every user can write its folder", "0700"]);
+    let check = tools::run(&b, &["check"]);
+    assert!(check.code == 2 && check.out.contains("every user can write its folder"), "{check:?}");
 }
 
 #[test]

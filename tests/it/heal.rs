@@ -1,6 +1,7 @@
 //! What one pass leaves on the board: rows, events, comments, counters; and what it leaves alone.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
@@ -258,6 +259,33 @@ fn what_a_person_said_stands() {
     assert!(about("t_00000f13").contains("limit set by hand"), "{said}");
     assert!(about("t_00000f14").contains("blocked by hand"), "{said}");
     assert!(about("t_00000f15").contains("scheduled outside Watchbill"), "{said}");
+}
+
+#[test]
+fn a_row_with_a_time_in_milliseconds_is_named_and_stops_nothing() {
+    let b = TestBoard::new();
+    b.add("t_00000f20", "ready");
+    b.run_it("t_00000f20", Some(dead_pid()), 900);
+    b.sql(&format!(
+        "INSERT INTO task_events (task_id, kind, created_at) VALUES ('t_00000f20', 'commented', {})",
+        now() * 1_000
+    ));
+    let r = b.heal(&[]);
+    assert_eq!((r.code, b.task("t_00000f20", "status").as_str()), (1, "ready"), "{r:?}");
+    assert!(r.err.contains("event `commented` of t_00000f20") && r.err.contains("milliseconds"), "{r:?}");
+}
+
+#[test]
+fn a_pass_that_can_remember_nothing_says_so() {
+    let b = TestBoard::new();
+    b.add("t_00000f20", "ready");
+    b.run_it("t_00000f20", Some(dead_pid()), 900);
+    let state = b.path().join("state/watchbill");
+    fs::create_dir_all(&state).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o777)).unwrap();
+    let r = b.heal(&[]);
+    assert_eq!((r.code, b.task("t_00000f20", "status").as_str()), (1, "ready"), "{r:?}");
+    assert!(r.err.contains("nothing of this pass is remembered"), "{r:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::support::{Kept, TestBoard, birth, dead_pid, hostname, now, start_ticks, stranger, until, worker};
+use crate::support::{Kept, TestBoard, birth, dead_pid, now, start_ticks, stranger, until, worker};
 
 /// A board with this machine's real rules about namespaces, not the ones that make tests portable.
 fn strict() -> TestBoard {
@@ -415,7 +415,7 @@ fn a_worker_in_another_namespace_is_never_called_gone() {
             .unwrap();
         b.run_it("t_000000e7", Some(dead_pid()), 60);
         // Its claimer lives in there too, so it cannot be seen from here.
-        let lock = format!("{}:{}", hostname(), dead_pid());
+        let lock = format!("{}:{}", crate::support::hostname(), dead_pid());
         b.sql(&format!(
             "UPDATE tasks SET claim_lock = '{lock}'; UPDATE task_runs SET claim_lock = '{lock}';
              DELETE FROM task_events WHERE kind = 'spawned';

@@ -473,6 +473,22 @@ fn a_target_that_fails_keeps_no_other_waiting() {
 }
 
 #[test]
+fn what_cannot_be_written_down_is_told_all_the_same_and_not_with_every_pass() {
+    let receiver = Receiver::new();
+    let config = |name: &str| format!("[notify.{name}]\nurl = \"http://{}/\"\n", receiver.at);
+    let b = board(&format!("{}{}", config("ada"), config("me")));
+    stop(&b, "t_00000001");
+    // Nothing takes its place.
+    fs::create_dir_all(b.path().join("state/watchbill/notify/ada.json/in-the-way")).unwrap();
+    let sent = |ran: &Ran| (ran.code, ran.out.contains("ada: sent: "));
+    let first = later(&b, 0);
+    assert!(sent(&first) == (1, true) && first.out.contains("me: sent: "), "{first:?}");
+    assert!(first.err.contains("ada: what it was told cannot be written down"), "{first:?}");
+    assert_eq!(sent(&later(&b, 1_800)), (1, false));
+    assert_eq!(sent(&later(&b, 3_660)), (1, true));
+}
+
+#[test]
 fn what_is_wrong_with_a_target_is_one_line() {
     let b = board("");
     let none = notify(&b, &[]);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::hosts::Hosts;
 use super::standing::{OneBoard, Shows, Standing};
 use super::summary::NIGHT;
-use super::told::Books;
+use super::told::{Books, Lock};
 use super::{Common, Here, env, print, print_json, watcher};
 use ::board::{Board, BoardId, Location, Mode, discover};
 use base::error::{Error, Kind, Result};
@@ -25,6 +25,8 @@ use ops::pass::timeline;
 use ops::report::{printable, say};
 use ops::timers::NOTIFY;
 
+/// Seconds until something is told again where what was told cannot be written down.
+const AGAIN: i64 = 3_600;
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.notified/1";
 const NAME: &str = "watchbill notify";
@@ -58,6 +60,8 @@ pub(super) struct NotifyArgs {
 pub(super) struct Told {
     target: String,
     did: Did,
+    /// Why that could not be written down, if so.
+    unwritten: Option<String>,
 }
 
 enum Did {
@@ -97,7 +101,8 @@ fn pass(args: &NotifyArgs, version: &str) -> Result<u8> {
             let mut standing =
                 Standing::look(&args.common, &loaded, None, NIGHT, &Hosts::default(), Shows::Needs)?;
             let now = standing.needs();
-            let _lock = if args.dry_run { None } else { Some(books.lock()?) };
+            let lock = if args.dry_run { None } else { Some(books.lock()?) };
+            let unwritten = lock.as_ref().and_then(Lock::unwritten);
             let root = args.common.hermes_root(&loaded.config);
             // One that is lost is still looked for.
             let is_listed = |board: &str| standing.boards.iter().any(|b| b.name == board);
@@ -107,9 +112,10 @@ fn pass(args: &NotifyArgs, version: &str) -> Result<u8> {
                 let book = read(&books, name);
                 let renews = !args.dry_run && book.failing().is_none();
                 let elsewhere = elsewhere(&mut shared, name, renews);
-                tell(&books, (name, keys), book, &elsewhere, &now, &is_gone, args.dry_run)
+                let lock = lock.as_ref().map(|lock| (lock, unwritten));
+                tell(&books, (name, keys), book, &elsewhere, &now, &is_gone, lock)
             };
-            let told = targets.into_iter().map(one).collect::<Result<Vec<_>>>()?;
+            let told = targets.into_iter().map(one).collect();
             let code = standing.code();
             nothing_seen = standing.faults.pop().filter(|_| standing.boards.is_empty());
             (told, code)
@@ -170,7 +176,7 @@ fn test(books: &Books, target: &str, keys: &NotifyKeys, message: &Message, now: 
             complain(&why.to_string());
         }
     }
-    Told { target: target.to_owned(), did: Did::of(Box::new(message.clone()), outcome) }
+    Told { target: target.to_owned(), did: Did::of(Box::new(message.clone()), outcome), unwritten: None }
 }
 
 /// What a target was told.
@@ -215,6 +221,7 @@ fn elsewhere(shared: &mut [Shared], target: &str, renews: bool) -> BTreeSet<Stri
     others.collect()
 }
 
+/// `lock`: with when something was told before this pass that could not be written down; `None` in a dry run.
 fn tell(
     books: &Books,
     (target, keys): (&str, &NotifyKeys),
@@ -222,33 +229,46 @@ fn tell(
     elsewhere: &BTreeSet<String>,
     now: &Now,
     is_gone: &dyn Fn(&str) -> bool,
-    is_dry: bool,
-) -> Result<Told> {
-    let told = |did| Ok(Told { target: target.to_owned(), did });
+    lock: Option<(&Lock, Option<Time>)>,
+) -> Told {
+    let told = |did, unwritten: Option<Error>| {
+        let unwritten = unwritten.map(|e| e.to_string());
+        Told { target: target.to_owned(), did, unwritten }
+    };
     let mut book = before.clone();
     book.leave(elsewhere);
     book.observe(now, is_gone);
     let message = match book.decide(now, keys, elsewhere) {
-        Decision::Send(message) if is_dry => return told(Did::WouldSend(message)),
         Decision::Send(message) => message,
         other => {
-            if !is_dry && book != before {
-                books.write(target, &book)?;
-            }
-            return told(match other {
+            let write = || books.write(target, &book).err();
+            let unwritten = lock.filter(|_| book != before).and_then(|_| write());
+            let did = match other {
                 Decision::Wait { until, why } => Did::Waits { until, why },
                 _ => Did::Quiet,
-            });
+            };
+            return told(did, unwritten);
         }
     };
+    let Some((lock, last)) = lock else { return told(Did::WouldSend(message), None) };
     let observed = book.clone();
     book.sending(&message);
     // A pass that is killed from here on leaves behind that the message may have arrived.
-    books.write(target, &book)?;
+    if let Err(e) = books.write(target, &book) {
+        // Nothing says later that this was told: so it is told again and again, and not with every pass.
+        let until = last.map(|at| at.plus(AGAIN)).filter(|until| (1..=AGAIN).contains(&until.since(now.now)));
+        let why = "what was told cannot be written down";
+        if let Some(until) = until {
+            return told(Did::Waits { until, why: why.into() }, Some(e));
+        }
+        if lock.note_unwritten(now.now).is_err() {
+            return told(Did::Failed { message, why: why.into(), is_lost: false }, Some(e));
+        }
+    }
     let outcome = deliver::send(keys, &message, &env);
     book.sent(&message, outcome.clone(), &observed, now.now);
-    books.write(target, &book)?;
-    told(Did::of(message, outcome))
+    let unwritten = books.write(target, &book).err();
+    told(Did::of(message, outcome), unwritten)
 }
 
 fn show(args: &NotifyArgs, version: &str, told: &[Told], exit: u8) -> Result<()> {
@@ -270,7 +290,7 @@ fn show(args: &NotifyArgs, version: &str, told: &[Told], exit: u8) -> Result<()>
 impl Told {
     /// Whether nothing, or perhaps nothing, arrived.
     pub(super) fn is_failed(&self) -> bool {
-        matches!(self.did, Did::Failed { .. })
+        matches!(self.did, Did::Failed { .. }) || self.unwritten.is_some()
     }
 
     /// Says on stderr why nothing arrived, if so.
@@ -284,6 +304,11 @@ impl Told {
                 _ => String::new(),
             };
             complain(&format!("{}: {why}{lost}{again}", self.target));
+        }
+        if let Some(why) = &self.unwritten {
+            let again =
+                if matches!(self.did, Did::Sent(_)) { ", and is told again after an hour" } else { "" };
+            complain(&format!("{}: what it was told cannot be written down{again}: {why}", self.target));
         }
     }
 
@@ -308,7 +333,7 @@ impl Told {
     /// The same as JSON.
     pub(super) fn json(&self) -> Value {
         let target = &self.target;
-        match &self.did {
+        let mut all = match &self.did {
             Did::Quiet => json!({"target": target, "did": "nothing"}),
             Did::Waits { until, why } => {
                 json!({"target": target, "did": "waited", "until": until, "why": why})
@@ -318,7 +343,11 @@ impl Told {
             Did::Failed { message, why, is_lost } => json!({
                 "target": target, "did": "failed", "why": why, "lost": is_lost, "message": message,
             }),
+        };
+        if let Some(why) = &self.unwritten {
+            all["unwritten"] = json!(why);
         }
+        all
     }
 }
 

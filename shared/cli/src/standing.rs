@@ -11,7 +11,7 @@ use base::error::{Error, Kind, Result};
 use base::time::Time;
 use config::Loaded;
 use logs::cache::Cache;
-use ops::doctor::{self, Finding, StartersSeen};
+use ops::doctor::{self, Finding, StartersSeen, WatcherSeen};
 use ops::explain::{Lens, Summary};
 use ops::morning::Part;
 use ops::needs::{self, BoardNow, Now};
@@ -122,6 +122,9 @@ impl Standing {
         let watchers = eyes.watchers(false, !config.notify.is_empty());
         let starters = StartersSeen { lingers: None, cron_runs: eyes.cron_runs() };
         let targets = look::targets(place.as_deref(), config);
+        // A user who starts no watcher needs no state.
+        let is_used = watchers.iter().any(WatcherSeen::is_started);
+        let refused = is_used.then(|| doctor::state(&look::state(place.as_deref(), tools.cache.refused())));
         let mut standing = Standing {
             now: here.now,
             since: here.now.plus(-span),
@@ -129,6 +132,7 @@ impl Standing {
             machine: doctor::watchers(&watchers, starters, here.now)
                 .into_iter()
                 .chain(doctor::targets(&targets, here.now))
+                .chain(refused)
                 .collect(),
             overdue: watchers.iter().filter(|w| w.is_overdue(here.now)).count(),
             boards: Vec::new(),

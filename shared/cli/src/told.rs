@@ -2,19 +2,40 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags, Timespec, Timestamps};
 
 use base::atomic_file::beside;
 use base::error::{Error, Kind, Result};
+use base::time::Time;
 use base::untrusted_file;
 use ops::doctor::TargetSeen;
 use ops::notify::Book;
 
 /// Their folder.
 pub(crate) struct Books(PathBuf);
+
+/// What keeps other passes from telling the same; the kernel lets go of it, however this pass ends. Its time of change says when targets
+/// were told something last that could not be written down: that needs no room on a full disk.
+pub(crate) struct Lock(File);
+
+impl Lock {
+    /// When that was.
+    pub(crate) fn unwritten(&self) -> Option<Time> {
+        self.0.metadata().ok().map(|m| Time(m.mtime()))
+    }
+
+    /// Takes note of it.
+    ///
+    /// # Errors
+    /// The file cannot be changed.
+    pub(crate) fn note_unwritten(&self, at: Time) -> io::Result<()> {
+        let at = Timespec { tv_sec: at.0, tv_nsec: 0 };
+        Ok(rustix::fs::futimens(&self.0, &Timestamps { last_access: at, last_modification: at })?)
+    }
+}
 
 impl Books {
     /// Beside the state file.
@@ -36,20 +57,25 @@ impl Books {
         self.0.join(format!("{target}.json"))
     }
 
-    /// Keeps other passes from telling the same; the kernel lets go of it, however this pass ends.
+    /// Keeps other passes from telling the same.
     ///
     /// # Errors
     /// `Busy` where another pass has it; the folder cannot be made or written.
-    pub(crate) fn lock(&self) -> Result<File> {
+    pub(crate) fn lock(&self) -> Result<Lock> {
         let place = self.0.join("lock");
         let wrong = |e: &io::Error| Error::io(place.display(), e);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(|e| wrong(&e))?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let is_new = !place.exists();
         let file =
             rustix::fs::open(&place, flags, Mode::from_raw_mode(0o600)).map_err(|e| wrong(&e.into()))?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| Error::new(Kind::Busy, place.display(), "another pass is telling the targets"))?;
-        Ok(file.into())
+        let lock = Lock(file.into());
+        if is_new {
+            let _ = lock.note_unwritten(Time(0));
+        }
+        Ok(lock)
     }
 
     /// What a target was told; an empty book where there is none.

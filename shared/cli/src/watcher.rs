@@ -136,9 +136,11 @@ pub(super) fn run_then<W: Watcher>(
     }
     let forgot = if dry { None } else { cache.save() };
     let plan = dry.then(|| plan(&pass, &here.host.facts().hostname, &boards));
-    let code = show(&pass, version, &boards, plan.as_ref(), common)?;
+    let mut code = show(&pass, version, &boards, plan.as_ref(), common)?;
     if let Some(warning) = forgot {
-        let _ = report::say(&mut std::io::stderr().lock(), '4', W::NAME, &warning);
+        let _ = report::say(&mut std::io::stderr().lock(), '3', W::NAME, &warning);
+        // What lasts is seen by no later pass.
+        code = code.max(Kind::Partial.code());
     }
     then(&pass, &boards).map(|()| code)
 }

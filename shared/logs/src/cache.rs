@@ -16,6 +16,10 @@ pub use self::passes::{Did, Stored};
 use base::redact;
 use base::time::Time;
 
+/// What follows where this cannot be written.
+const FORGOTTEN: &str =
+    "nothing of this pass is remembered: a stopped worker, waits and a clock that was set are not noticed";
+
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS clock (boot TEXT PRIMARY KEY, offset INTEGER NOT NULL);
      CREATE TABLE IF NOT EXISTS sightings (key TEXT PRIMARY KEY, since INTEGER NOT NULL);
      CREATE TABLE IF NOT EXISTS logs (key TEXT PRIMARY KEY, offset INTEGER NOT NULL, used INTEGER NOT NULL, body TEXT NOT NULL);
@@ -274,7 +278,7 @@ impl Cache {
             return None;
         }
         if let Some(why) = &self.refused {
-            return Some(format!("{why}; nothing is remembered until the next pass"));
+            return Some(format!("{why}; {FORGOTTEN}"));
         }
         let path = self.path.clone()?;
         self.reading = None;
@@ -287,7 +291,7 @@ impl Cache {
         // What comes after rests on what is stored now.
         self.logs.clear();
         self.kept.clear();
-        done.err().map(|e| format!("{}: {e}; nothing is remembered until the next pass", path.display()))
+        done.err().map(|e| format!("{}: {e}; {FORGOTTEN}", path.display()))
     }
 
     fn write(&self, path: &Path) -> Result<(), Box<dyn std::error::Error>> {

@@ -18,12 +18,13 @@ use policy::remedy::Lacking;
 const UNREADABLE: &str = "board-unreadable";
 /// What `doctor` finds that keeps a board, or everything, from going on, and that a person can mend. A second timer, or a watcher that only
 /// tells and is not started, are for `doctor` alone.
-const STOPPERS: [&str; 16] = [
+const STOPPERS: [&str; 18] = [
     UNREADABLE,
     "board-unwritable",
     "board-split",
     "board-damaged",
     "board-replaced",
+    "clock-behind",
     "board-unwatched",
     "dispatcher-wedged",
     "dispatcher-stopped",
@@ -34,6 +35,7 @@ const STOPPERS: [&str; 16] = [
     "pass-overdue",
     "pass-failed",
     "disk-low",
+    "state-refused",
     FAILING,
 ];
 
@@ -58,6 +60,9 @@ pub struct Need {
     pub run: Option<String>,
     /// What to do before that command, or where no command does it.
     pub todo: Option<String>,
+    /// When a person was asked last, where asking again under the same key is another matter.
+    #[serde(skip)]
+    pub asked: Option<Time>,
 }
 
 /// A task that waits for a person.
@@ -156,6 +161,7 @@ pub fn of_findings(findings: &[Finding], board: Option<&str>) -> Vec<Need> {
         next: None,
         run: kind[0].mends.map(|m| m.run.to_owned()),
         todo: kind[0].mends.map(|m| m.todo.to_owned()).or_else(|| kind[0].todo.clone()),
+        asked: None,
     };
     kinds.into_iter().map(need).collect()
 }
@@ -184,6 +190,7 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
             next: entries.iter().filter_map(|e| e.until).min(),
             run,
             todo: todo(shared, &entries, named.unwrap_or_default()),
+            asked: first.asked.filter(|_| shared.is_none()),
         }
     };
     let others = summary.needs_you.iter().filter(|e| e.unattended.is_none());
@@ -226,16 +233,26 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
             "in a state that this version does not know, and nobody looks after",
             format!("look at {each}; a newer version of watchbill may know that state"),
         ),
+        Unattended::NoOrchestrator => (
+            "no-orchestrator",
+            "left to cards, and nobody takes",
+            "make that profile, or name another one (distress.orchestrator)".into(),
+        ),
         Unattended::Endless => {
             let next = pick(entries.len(), "", "; `watchbill status` then names the next one");
             ("endless-wait", "", format!("take this wait away{next}"))
         }
     };
     let says = match (why, entries.len()) {
-        (Unattended::Endless, 1) => format!("{} {}: {}", first.task, first.title, first.says),
+        (Unattended::Endless | Unattended::NoOrchestrator, 1) => {
+            format!("{} {}: {}", first.task, first.title, first.says)
+        }
         (Unattended::Endless, n) => {
             let says = first.says.strip_suffix(&format!("; {}", why.of_one())).unwrap_or(&first.says);
             format!("{n} tasks wait for what never comes; {}: {says}", first.task)
+        }
+        (Unattended::NoOrchestrator, n) => {
+            format!("{n} tasks are {what} them; {}: {}", first.task, first.says)
         }
         (_, 1) => format!("{} {}: {what} it", first.task, first.title),
         (_, n) => format!("{n} tasks are {what} them"),
@@ -250,6 +267,10 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
         next: None,
         run: summary::command_for(entries).map(|(run, _)| run),
         todo: Some(todo),
+        // One more task of these is another piece of work for a person.
+        asked: matches!(why, Unattended::Review | Unattended::Triage | Unattended::Endless)
+            .then(|| entries.iter().map(|e| e.since).max())
+            .flatten(),
     })
 }
 

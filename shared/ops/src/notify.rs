@@ -56,6 +56,9 @@ pub struct Episode {
     pub says: String,
     /// Since when it is gone.
     gone: Option<Time>,
+    /// When a person was asked; see [`Need::asked`].
+    #[serde(default)]
+    asked: Option<Time>,
 }
 
 /// A message whose answer is not known.
@@ -134,7 +137,15 @@ impl Book {
         self.unseen = unseen(now).next().map(|_| self.unseen.filter(|since| *since <= at).unwrap_or(at));
         let blind = self.blind(now);
         let needs: Vec<&Need> = blind.iter().chain(&now.needs).collect();
+        // What is asked anew, or is back after it was over, begins again, also where its end could not be told.
+        self.open.retain(|e| {
+            let is_over = e.gone.is_some_and(|gone| at.since(gone) >= SETTLED);
+            let is_anew =
+                |n: &&Need| is_over || e.asked.zip(n.asked).is_some_and(|(told, asked)| asked > told);
+            needs.iter().filter(|n| n.key == e.key).all(|n| !is_anew(n))
+        });
         for episode in &mut self.open {
+            episode.asked = episode.asked.or_else(|| needs.iter().find(|n| n.key == episode.key)?.asked);
             let board = episode.board.as_deref();
             let is_known =
                 || was_looked_for(now, board) && (was_read(now, board) || board.is_some_and(&is_gone));
@@ -216,6 +227,7 @@ impl Book {
             next: None,
             run: Some("watchbill doctor".into()),
             todo: None,
+            asked: None,
         })
     }
 
@@ -282,7 +294,7 @@ impl Book {
 impl Episode {
     fn of(need: &Need) -> Episode {
         let (key, board) = (need.key.clone(), need.board.clone());
-        Episode { key, board, says: need.says.clone(), gone: None }
+        Episode { key, board, says: need.says.clone(), gone: None, asked: need.asked }
     }
 }
 

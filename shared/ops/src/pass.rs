@@ -86,11 +86,14 @@ pub fn run<W: Watcher>(watcher: &W, id: &BoardId, tools: &mut Tools<'_>) -> Boar
     let report = reported(id, |report| {
         let mut board = open::for_watcher(id, watcher.only_looks(), tools, report)?;
         gateway::note(id, tools.host, tools.cache, tools.pass.now);
-        let seen = look::around(&mut *board, tools, |world, pass| watcher.observe(world, pass))?;
+        let (seen, found) = look::around(&mut *board, tools, |world, pass| {
+            Ok((watcher.observe(world, pass)?, std::mem::take(&mut world.found)))
+        })?;
         // After the look, which says whether anybody works here.
         report.notices.extend(history::look(&mut *board, tools)?);
         let decision = decide::decide(watcher, &seen, id, tools);
         let steps = report::decided(watcher, seen, decision, id, tools, report);
+        report.findings.extend(found);
         apply::apply(&mut *board, steps, tools, report, By::Watcher)
     });
     if report.error.as_ref().is_some_and(|e| e.kind == Kind::Damaged) {

@@ -4,14 +4,21 @@
 use std::collections::BTreeSet;
 
 use crate::{Pass, World};
+use base::error::Result;
 use base::time::Time;
 use board::several_hosts::{is_off, off_by};
-use board::{Status, Task};
+use board::{Board, Event, Status, Task};
 use logs::cache::Cache;
 
 /// Seconds by which an event may lie in the future, or the clock may have moved, before time is not trusted.
 pub const FUTURE: i64 = 120;
+/// Seconds from which on an event lies too far in the future for a clock that is ahead: its row is wrong, as with milliseconds.
+const WRONG: i64 = 2 * 86_400;
+/// So many of the newest events show whether a row is wrong, or the clock of this machine.
+const SAMPLE: u32 = 200;
 const MOVED: i64 = 60;
+/// A time above this is no number of seconds of this age.
+const MILLIS: i64 = 100_000_000_000;
 /// Under this name the state file remembers when a pass saw that the clock had been set.
 const SET: &str = "clock-set:";
 /// And under this one since when it would have seen that.
@@ -29,8 +36,66 @@ const WOKE: &str = "woke:";
 /// Seconds that everybody has to give a sign of life after the machine was suspended.
 pub const WAKING: i64 = 900;
 
+/// The newest event of a board, and one whose row is wrong.
+pub struct Newest {
+    /// When the newest one was that may be right.
+    pub event: Option<(String, Event)>,
+    /// The one that lies too far in the future for any clock.
+    pub wrong: Option<(String, Event)>,
+}
+
+/// Sorts the newest events of a board, and leaves out of them what is wrong.
+///
+/// # Errors
+/// The board cannot be read.
+pub fn newest(board: &mut dyn Board, events: &mut Vec<(String, Event)>, now: Time) -> Result<Newest> {
+    let is_wrong = |(_, e): &(String, Event)| e.at.since(now) > WRONG;
+    let latest = |all: &[(String, Event)]| all.iter().max_by_key(|(_, e)| e.at).cloned();
+    let wrong = match events.iter().any(is_wrong) {
+        true => is_few(&board.events(Time(0), SAMPLE)?, now).then(|| latest(events)).flatten(),
+        false => None,
+    };
+    if wrong.is_some() {
+        events.retain(|e| !is_wrong(e));
+    }
+    Ok(Newest { event: latest(events), wrong })
+}
+
+/// Whether so few of the newest events are too far in the future that it is their rows: a clock of this machine that was reset has most
+/// of them there.
+fn is_few(all: &[(String, Event)], now: Time) -> bool {
+    all.iter().filter(|(_, e)| e.at.since(now) > WRONG).count() * 2 <= all.len()
+}
+
+/// What is said of an event whose row is wrong.
+pub fn wrong_row((task, e): &(String, Event), now: Time) -> String {
+    let millis = Time(e.at.0 / 1_000);
+    let is_millis = e.at.0 > MILLIS && millis.since(now) <= WRONG;
+    let what = if is_millis { ", as if its time were in milliseconds" } else { "" };
+    format!("event `{}` of {task} has the time {}{what}, so it is skipped", e.kind, e.at.0)
+}
+
+/// What mends it.
+pub const CORRECT: &str =
+    "correct its `created_at` in the table `task_events` of the board: seconds since 1970";
+
 /// Why time cannot be trusted in this pass, if so: a board from the future, a wall clock that jumped, or one that is not the board's.
-pub fn fault(world: &mut World<'_>, pass: &Pass, newest: Option<Time>) -> Option<String> {
+/// `lately`: the newest events of the board. One whose row is wrong is left out of them, and found.
+///
+/// # Errors
+/// The board cannot be read.
+pub fn fault(
+    world: &mut World<'_>,
+    pass: &Pass,
+    lately: &mut Vec<(String, Event)>,
+) -> Result<Option<String>> {
+    let newest = newest(world.board, lately, pass.now)?;
+    let said = newest.wrong.as_ref().map(|wrong| format!("{}: {CORRECT}", wrong_row(wrong, pass.now)));
+    world.found.extend(said);
+    Ok(judge(world, pass, newest.event.as_ref()))
+}
+
+fn judge(world: &mut World<'_>, pass: &Pass, newest: Option<&(String, Event)>) -> Option<String> {
     // A given clock has nothing to do with this machine's, and must not be remembered as if it had.
     let moved = if pass.clock_given {
         None
@@ -111,7 +176,7 @@ pub fn began(cache: &Cache, boot: &str) -> Option<Time> {
 /// Where nobody is at work and no pass decided anything yet, no silence will be measured, and nothing is written.
 pub fn remember(world: &mut World<'_>, pass: &Pass, rows: &[Task]) {
     if world.cache.knows_clock() || rows.iter().any(|t| t.status == Status::Running) {
-        fault(world, pass, None);
+        judge(world, pass, None);
     }
 }
 
@@ -153,9 +218,9 @@ fn skewed(ms: i64) -> Option<String> {
 }
 
 /// The same, from the seconds by which the clock moved and the time of the newest event.
-fn judged(moved: Option<i64>, newest: Option<Time>, now: Time) -> Option<String> {
-    if let Some(newest) = newest.filter(|n| n.since(now) > FUTURE) {
-        return Some(format!("the board has an event at {newest}, in the future"));
+fn judged(moved: Option<i64>, newest: Option<&(String, Event)>, now: Time) -> Option<String> {
+    if let Some((task, e)) = newest.filter(|(_, e)| e.at.since(now) > FUTURE) {
+        return Some(format!("the board has an event at {}, in the future: `{}` of {task}", e.at, e.kind));
     }
     has_moved(moved).map(|by| format!("the wall clock moved by {by} s since the last pass"))
 }
@@ -163,6 +228,8 @@ fn judged(moved: Option<i64>, newest: Option<Time>, now: Time) -> Option<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use board::EventKind;
+    use serde_json::json;
 
     #[test]
     fn a_minute_beside_the_clock_of_the_board_is_still_trusted() {
@@ -223,11 +290,37 @@ mod tests {
         assert_eq!(known, [Some(50_000), Some(30_300)]);
     }
 
+    fn at(at: Time) -> (String, Event) {
+        ("t_00000001".into(), Event { at, ..board::testing::event(EventKind::Commented, 0, json!({})) })
+    }
+
+    #[test]
+    fn few_rows_far_ahead_are_wrong_and_most_of_them_are_a_clock_that_was_reset() {
+        let now = Time(1_795_000_000);
+        for (ahead, few) in [
+            (vec![-60], true),
+            (vec![172_801, -60], true),
+            (vec![172_801], false),
+            (vec![172_801, 400_000, -60], false),
+            (vec![172_800, 172_800, -60], true),
+        ] {
+            let all: Vec<_> = ahead.iter().map(|s| at(now.plus(*s))).collect();
+            assert_eq!(is_few(&all, now), few, "{ahead:?}");
+        }
+        let said = wrong_row(&at(Time(1_795_000_000_000)), now);
+        assert_eq!(
+            said,
+            "event `commented` of t_00000001 has the time 1795000000000, as if its time were in milliseconds, so it is skipped"
+        );
+        assert!(!wrong_row(&at(now.plus(400_000)), now).contains("milliseconds"));
+    }
+
     #[test]
     fn two_minutes_ahead_or_a_minute_moved_are_still_trusted() {
         let now = Time(1_000_000);
         let says = |moved, newest: Option<i64>| {
-            let said = judged(moved, newest.map(|s| now.plus(s)), now).unwrap_or_default();
+            let newest = newest.map(|s| at(now.plus(s)));
+            let said = judged(moved, newest.as_ref(), now).unwrap_or_default();
             [("moved", "wall clock moved"), ("future", "in the future")]
                 .into_iter()
                 .find_map(|(word, sign)| said.contains(sign).then_some(word))

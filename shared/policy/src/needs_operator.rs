@@ -111,6 +111,34 @@ pub fn untaken(card: &Detail, now: Time, patience: i64) -> Option<Time> {
     (card.task.status == Status::Ready && now.since(since) >= patience).then_some(since)
 }
 
+/// Kinds of events after which a card stands differently.
+fn is_card_turn(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::GaveUp
+            | EventKind::Blocked
+            | EventKind::BlockLoopDetected
+            | EventKind::Unblocked
+            | EventKind::Promoted
+            | EventKind::PromotedManual
+            | EventKind::Specified
+            | EventKind::Claimed
+            | EventKind::Scheduled
+            | EventKind::Created
+    )
+}
+
+/// What brought a card to where it stands.
+pub fn card_turn(card: &Detail) -> Option<&Event> {
+    card.events.iter().rev().find(|e| is_card_turn(&e.kind))
+}
+
+/// Whether a stopped card waits for a person: its orchestrator asks by blocking it. Where that gave up, or was blocked twice for one reason,
+/// `route-blocked` closes the card.
+pub fn is_asking(card: &Detail) -> bool {
+    card.task.status == Status::Blocked && card_turn(card).is_some_and(|e| e.kind == EventKind::Blocked)
+}
+
 /// What `heal` told a person of a living worker, or of a host that starts none, as long as it stands: nothing happened to the task
 /// since, and it was not noted as over. A start that the host refused is nothing.
 pub fn told(d: &Detail) -> Option<&Event> {

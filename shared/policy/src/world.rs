@@ -158,6 +158,8 @@ pub struct World<'a> {
     pub hosts: Option<Attended>,
     /// Wall clock minus boot clock, in seconds.
     pub clock_offset: i64,
+    /// What is wrong with the board itself: said in every pass, which ends with exit 1.
+    pub found: Vec<String>,
     /// Configuration.
     pub config: &'a Config,
 }

@@ -222,6 +222,7 @@ pub(super) fn around<T>(
         usage: &usage,
         hosts: None,
         clock_offset,
+        found: Vec::new(),
         config: &sim.config,
     })
 }

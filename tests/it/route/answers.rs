@@ -243,7 +243,7 @@ fn a_part_that_is_there_already_is_refused_in_the_note_and_not_in_each_pass() {
     b.sql(&format!("UPDATE tasks SET idempotency_key = 'split:{card}:1' WHERE id = 't_00000777'"));
     let children = json!([{"title": "Count the red lanterns", "assignee": "nova"}]);
     answer(&b, &card, &json!({"task": "t_00000001", "action": "split", "children": children}));
-    let said = b.routed(0).stdout;
+    let said = b.routed(0).out;
     assert!(said.contains("t_00000777 was made for child 1 already"), "{said}");
     assert!(said_on(&b, &card).contains("Refused"), "{}", said_on(&b, &card));
 }

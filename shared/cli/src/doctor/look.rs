@@ -80,7 +80,7 @@ fn shared(file: &Path) -> Option<String> {
         .then(|| format!("every user can write its folder {}", folder.display()))
 }
 
-pub(super) fn state(place: Option<&Path>, refused: Option<&str>) -> StateSeen {
+pub(crate) fn state(place: Option<&Path>, refused: Option<&str>) -> StateSeen {
     let folder = place.and_then(Path::parent).map(Path::to_path_buf);
     let there = folder.as_deref().and_then(|f| f.ancestors().find(|a| a.exists()));
     let locked = || there.filter(|f| !is_writable(f)).map(|f| format!("{} cannot be written", f.display()));

@@ -16,7 +16,7 @@ use board::{Attended, Board, Location, Neighbour};
 use config::Config;
 use host::Split;
 use policy::cards::writer::orchestrators;
-use policy::clock::FUTURE;
+use policy::clock::{self, FUTURE, Newest};
 use policy::dispatcher::{self, TICKED, is_tick};
 use policy::remedy;
 use policy::runtime::gateway::Gone;
@@ -67,8 +67,8 @@ pub struct BoardRead {
     pub oldest: Option<Time>,
     /// Tasks that a dispatcher would have started by now.
     pub waiting: usize,
-    /// Its newest event.
-    pub newest: Option<Time>,
+    /// Its newest event, and one whose row is wrong.
+    pub newest: Newest,
     /// The last thing its dispatcher is known to have done.
     pub ticked: Option<Time>,
     /// For how many seconds it may do nothing.
@@ -111,7 +111,8 @@ impl BoardRead {
     pub fn of(board: &mut dyn Board, around: Around, now: Time) -> Result<BoardRead, Error> {
         let (shape, is_own, refused) = (board.shape(), board.is_own(), board.writable().err());
         let rows = board.all_open()?;
-        let events = board.events(now.plus(-BACK), MAX_EVENTS)?;
+        let mut events = board.events(now.plus(-BACK), MAX_EVENTS)?;
+        let newest = clock::newest(board, &mut events, now)?;
         let Around { runtime, gone, stopped, has_service, hosts, unreadable } = around;
         let free = runtime.dispatcher == Dispatcher::Absent && runtime.is_daemon;
         let lately = events.iter().map(|(_, e)| e).filter(|e| now.since(e.at) <= TICKED);
@@ -126,7 +127,7 @@ impl BoardRead {
             oldest: rows.iter().map(|t| t.created_at).min(),
             waiting: dispatcher::waiting(&rows, &runtime.profiles, turns, now),
             patience: dispatcher::patience(&rows, &runtime),
-            newest: events.iter().map(|(_, e)| e.at).max(),
+            newest,
             gone: gone.map(|g| g.pid),
             stopped,
             ticked: events.iter().filter(|(_, e)| is_tick(e)).map(|(_, e)| e.at).max(),
@@ -223,20 +224,29 @@ fn file(seen: &BoardSeen) -> Finding {
 }
 
 fn clock(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
-    match read.newest {
-        Some(newest) if newest.since(now) > FUTURE => {
+    let newest = read.newest.event.as_ref().map(|(task, e)| (task, &e.kind, e.at));
+    match (newest, &read.newest.wrong) {
+        (Some((task, kind, at)), _) if at.since(now) > FUTURE => {
+            let ahead = at.since(now);
             let what = format!(
-                "its newest event is {} in the future, at {newest}: nothing is decided by time",
-                words(newest.since(now))
+                "its newest event, `{kind}` of {task}, is {} in the future, at {at}: nothing is decided by time",
+                words(ahead)
             );
-            let todo = "set the clock of this machine, or of the machine that wrote that event";
+            let until = at.plus(-FUTURE);
+            let todo = format!(
+                "set the clock of this machine, or of the machine that wrote that event; where both are right, {}; it ends by itself at {until}",
+                clock::CORRECT
+            );
             Finding::error("clock-behind", &seen.name, what).todo(todo)
         }
-        Some(newest) => {
+        (_, Some(wrong)) => {
+            Finding::warning("clock-behind", &seen.name, clock::wrong_row(wrong, now)).todo(clock::CORRECT)
+        }
+        (Some((_, _, newest)), None) => {
             let what = format!("its newest event is {} old", words(now.since(newest)));
             Finding::ok("clock-sane", &seen.name, what)
         }
-        None => Finding::ok("clock-sane", &seen.name, "it has no event yet"),
+        (None, None) => Finding::ok("clock-sane", &seen.name, "it has no event yet"),
     }
 }
 

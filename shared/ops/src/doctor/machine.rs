@@ -106,7 +106,8 @@ pub struct StateSeen {
 /// Judges it.
 pub fn state(seen: &StateSeen) -> Finding {
     let about = seen.folder.as_ref().map_or_else(|| "state".to_owned(), |f| f.display().to_string());
-    let todo = "make it a folder of your own (mode 0700): without it each pass reads every log anew";
+    let todo = "make it a folder of your own (mode 0700), with files of your own: without it every pass begins anew; a stopped worker, \
+                waits and a clock that was set are not noticed";
     match (&seen.folder, &seen.refused) {
         (_, Some(why)) => Finding::error("state-refused", about, why).todo(todo),
         (None, None) => {

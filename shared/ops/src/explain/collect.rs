@@ -31,6 +31,7 @@ use policy::cards::writer::deciders;
 use policy::clock::{self, is_within};
 use policy::dispatcher::{self, MAX_TICKS, TICKED, is_tick};
 use policy::endless::{self, Endless};
+use policy::remedy;
 use policy::routing;
 use policy::routing::facts::{About, Routing};
 use policy::routing::reach::{self, Unreached};
@@ -399,6 +400,10 @@ fn look(
         let about = About { rows, details: details.iter().collect(), known, clock_given: true };
         let routing = routing::facts::observe(world, &about, now)?;
         let deciders = deciders(config, Some(&runtime)).unwrap_or_default();
+        let is_absent = |name: &String| known.has(name) == Some(false);
+        let first = deciders.first().filter(|_| deciders.iter().all(is_absent));
+        let no_orchestrator =
+            first.map(|name| remedy::no_orchestrator(name, runtime.is_unlisted(Some(name))));
         let router = Router::new(&routing, config, now, known, deciders);
         let found = |id: String| near.iter().find(|d| d.task.id == id).cloned();
         let details = read_logs(world, details, now);
@@ -422,6 +427,7 @@ fn look(
                 life: life(world, &d, now),
                 woke,
                 is_for_people: is_for_people(&runtime, own_board, &d.task.status),
+                no_orchestrator: no_orchestrator.clone(),
                 is_passed_over: still.passed_over.contains(&d.task.id),
                 wedged: wedged.clone(),
                 unanswered: unanswered(world, &d, now),

@@ -53,6 +53,21 @@ pub(crate) enum Verdict {
     Failed,
 }
 
+/// Why nobody goes on with an open card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    /// Its orchestrator asks a person.
+    Asks,
+    /// It is in review.
+    Review,
+    /// Somebody else scheduled it.
+    Parked,
+    /// None of the profiles that take cards exists.
+    NoOrchestrator,
+    /// It waits for what never comes.
+    Endless,
+}
+
 /// So many times as long as a card may wait for an orchestrator, one may work on it before a person hears of it.
 const DECIDING: i64 = 4;
 
@@ -87,6 +102,8 @@ pub struct Facts {
     pub(crate) is_for_people: bool,
     /// When the machine was awake again after it was suspended.
     pub(crate) woke: Option<Time>,
+    /// Why none of the profiles that take cards can take one, and what mends that.
+    pub(crate) no_orchestrator: Option<(String, String)>,
     /// Its dispatcher has passed it over for long, or nobody has claimed it where there is none.
     pub(crate) is_passed_over: bool,
     /// A process sits on the dispatcher's lock.
@@ -189,6 +206,36 @@ impl Facts {
         let stopped = |card: &&Detail| matches!(card.task.status, Status::Blocked | Status::Triage);
         let card = self.open_card().filter(stopped)?;
         Some((card, authorship::hands_off(card, &self.runtime.profiles)?))
+    }
+
+    /// Its open card, where nobody goes on with that before a person does, and why.
+    pub(crate) fn stopped_card(&self) -> Option<(&Detail, Stopped)> {
+        let card = self.open_card()?;
+        let turn = || card.events.iter().rev().find(|e| authorship::is_turn(e)).map(|e| e.at);
+        let is_long = || self.now.since(turn().unwrap_or(card.task.created_at)) >= self.patience;
+        // Without a place to work the program `board` parks what its worker gave back; that is let go in its turn.
+        let is_held = || authorship::our_hold(card).is_some();
+        let is_parked = || authorship::parked(card).is_some_and(|e| e.by() != Some(authorship::HAND));
+        let why = match card.task.status {
+            Status::Blocked if needs_operator::is_asking(card) => Stopped::Asks,
+            // Hermes may have a reviewer for it.
+            Status::Review if is_long() => Stopped::Review,
+            Status::Scheduled if is_parked() && !is_held() => Stopped::Parked,
+            Status::Scheduled if self.no_orchestrator.is_some() => Stopped::NoOrchestrator,
+            Status::Todo if self.endless.contains_key(&card.task.id) => Stopped::Endless,
+            _ => return None,
+        };
+        Some((card, why))
+    }
+
+    /// When a person was asked last, as it stands: it, or its stopped card, was blocked then.
+    pub(crate) fn asked(&self) -> Option<Time> {
+        let stopped = |d: &Detail| {
+            let is_stop = |e: &&Event| matches!(e.kind, EventKind::Blocked | EventKind::GaveUp);
+            let newest = d.events.iter().rev().find(is_stop).filter(|_| d.task.status == Status::Blocked);
+            newest.map(|e| e.at)
+        };
+        self.stopped_card().and_then(|(card, _)| stopped(card)).max(stopped(&self.detail))
     }
 
     /// How long ago that was, in words.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::diagnosis::{self, named};
-use super::facts::{Facts, Take, Verdict, text};
+use super::facts::{Facts, Stopped, Take, Verdict, text};
 use super::session;
 use super::still::{self, Unattended};
 use base::count::things;
@@ -128,6 +128,9 @@ fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
         let more = std::iter::once(why).chain(stand.more).reduce(|why, more| format!("{why}. {more}"));
         return Stand { kind: Kind::NeedsPerson, says, more, ..stand };
     }
+    if let Some((card, why)) = f.stopped_card() {
+        return unanswered(f, card, why, stand);
+    }
     if let Some((card, since)) = f.lasting_card() {
         return undecided(f, card, since, stand);
     }
@@ -138,6 +141,30 @@ fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
     let mend = unstarted.then(|| upper(remedy::untaken(f.own_board)));
     let more = mend.into_iter().chain(stand.more).reduce(|mend, more| format!("{mend}. {more}"));
     Stand { kind: Kind::NeedsPerson, says, more, ..stand }
+}
+
+/// Its card waits for a person, or for an orchestrator that there is not.
+fn unanswered(f: &Facts, card: &Detail, why: Stopped, stand: Stand) -> Stand {
+    let id = &card.task.id;
+    let reason = || {
+        let asked = card.events.iter().rev().find(|e| e.kind == EventKind::Blocked);
+        asked.and_then(|e| text(e, "reason")).map_or_else(String::new, |reason| format!(": {reason}"))
+    };
+    let why_not = match why {
+        Stopped::Asks => format!("card {id} waits for a person{}", reason()),
+        Stopped::Review => format!("card {id} is in review, and its task waits for that"),
+        Stopped::Parked => {
+            format!("card {id} was scheduled outside Watchbill, and nobody takes it before that ends")
+        }
+        Stopped::NoOrchestrator => {
+            let why = f.no_orchestrator.as_ref().map_or("no orchestrator is there", |(why, _)| why);
+            format!("{why}, so nobody takes card {id}")
+        }
+        Stopped::Endless => format!("card {id} waits for what never comes"),
+    };
+    let unattended = (why == Stopped::NoOrchestrator).then_some(Unattended::NoOrchestrator);
+    let says = format!("{}; {why_not}", stand.says);
+    Stand { kind: Kind::NeedsPerson, says, unattended, ..stand }
 }
 
 /// Its card is at an orchestrator for hours: that may hang, and other cards wait behind it.

@@ -35,10 +35,12 @@ pub(crate) enum Unattended {
     Endless,
     /// It is in a state that this version does not know.
     UnknownState,
+    /// Nobody takes its card: there is no profile that takes cards.
+    NoOrchestrator,
 }
 
 impl Unattended {
-    pub(crate) const ALL: [Unattended; 7] = [
+    pub(crate) const ALL: [Unattended; 8] = [
         Unattended::Review,
         Unattended::Triage,
         Unattended::NotStarted,
@@ -46,6 +48,7 @@ impl Unattended {
         Unattended::Unclaimed,
         Unattended::Endless,
         Unattended::UnknownState,
+        Unattended::NoOrchestrator,
     ];
 
     /// What is said of one task.
@@ -58,6 +61,7 @@ impl Unattended {
             Unattended::Unclaimed => "nobody claims it",
             Unattended::Endless => "that never comes",
             Unattended::UnknownState => "nobody looks after it",
+            Unattended::NoOrchestrator => "nobody takes its card",
         }
     }
 }

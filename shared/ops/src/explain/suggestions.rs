@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::{Facts, Take, Verdict, text};
+use super::facts::{Facts, Stopped, Take, Verdict, text};
 use super::standing::{self, Kind, Stand};
 use super::still::Unattended;
 use base::cause;
 use base::registry::HEAL;
 use board::hermes::{self, is_sticky};
-use board::{Event, EventKind, HandOver, Status, StepAction};
+use board::{Detail, Event, EventKind, HandOver, Status, StepAction};
 use card::{flag_of, shell_word, task_word, task_words, with_flags};
 use logs::LogEnd;
 use logs::handle::is_denied;
@@ -119,6 +119,9 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         let card = task_word(&card.task.id);
         all.add("let the watchers go on with its card", heal(&card));
     }
+    if let Some((card, why)) = f.stopped_card() {
+        go_on(&mut all, f, card, why);
+    }
     if f.untaken_card().is_some() && !f.own_board && f.runtime.dispatcher == Dispatcher::Absent {
         all.add(
             "have a worker started for its card once; a gateway keeps doing that",
@@ -211,6 +214,30 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     }
     all.add("read its whole history", history(f, &id));
     all.0
+}
+
+/// What lets its card go on.
+fn go_on(all: &mut Commands, f: &Facts, card: &Detail, why: Stopped) {
+    let (id, hand) = (task_word(&card.task.id), &f.hand);
+    match why {
+        Stopped::Asks => {
+            all.add("answer its card, and let that go on", remedy::answer(hand, &id, f.own_board))
+        }
+        Stopped::Review => all.add("accept its card", format!("{hand} complete {id}")),
+        Stopped::Parked => all.add("let its card go on", format!("{hand} unblock {id}")),
+        Stopped::NoOrchestrator => {
+            let make = f.no_orchestrator.as_ref().map(|(_, make)| make);
+            if let Some(make) = make.filter(|make| make.starts_with("hermes ")) {
+                all.add("make the profile that takes cards", make.clone());
+            }
+        }
+        Stopped::Endless => {
+            if let Some(why) = f.endless.get(&card.task.id) {
+                let ids = task_words(&[task_word(why.parent()), id]);
+                all.add("let its card no longer wait for that", format!("{hand} unlink {ids}"));
+            }
+        }
+    }
 }
 
 /// What lets its log be read, where nothing can be decided about it because that cannot.

@@ -94,6 +94,9 @@ pub struct Entry {
     pub(crate) more: Option<Line>,
     /// Since when it stands so.
     pub since: Time,
+    /// When a person was asked last: it, or its stopped card, was blocked then.
+    #[serde(skip)]
+    pub(crate) asked: Option<Time>,
     /// Until when it waits, where that is known.
     pub until: Option<Time>,
     /// A watcher would change it with its next pass.
@@ -329,6 +332,8 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
     let commands = if needs && !is_tried() { suggestions::of(f, &stand) } else { Vec::new() };
     let command = commands.into_iter().find(|c| !c.run.starts_with("watchbill unpause"));
     let unreached = f.unreached.as_ref().filter(|_| stand.kind == Kind::NeedsPerson);
+    // What its card asks is about this task alone, or about all that share the card.
+    let is_stopped = stand.kind == Kind::NeedsPerson && f.lacking().is_none() && f.stopped_card().is_some();
     let entry = Entry {
         task: d.task.id.clone(),
         title: Line::of(d.task.title.clone()),
@@ -337,13 +342,14 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         says: Line::of(stand.says),
         more: stand.more.map(Line::of),
         since: unreached.map_or_else(|| f.since(), |u| u.since),
+        asked: (stand.kind == Kind::NeedsPerson).then(|| f.asked()).flatten(),
         until: stand.until.filter(|u| *u > f.now),
         due: stand.kind == Kind::Due,
         deeds,
         command,
         unattended: stand.unattended,
         // What was undone is decided one by one.
-        shared: matches!(stand.kind, Kind::NeedsPerson | Kind::Waits | Kind::Due)
+        shared: (matches!(stand.kind, Kind::NeedsPerson | Kind::Waits | Kind::Due) && !is_stopped)
             .then(|| Shared::of(f).filter(|_| f.undone().is_none()))
             .flatten(),
     };

@@ -33,6 +33,7 @@ fn facts(detail: Detail) -> Facts {
         life: None,
         is_for_people: false,
         woke: None,
+        no_orchestrator: None,
         is_passed_over: false,
         detail,
         reading: Reading::of(LogEnd::Absent, None),
@@ -659,6 +660,63 @@ fn a_card_that_nobody_takes_is_told_however_its_task_stands() {
         (card.events, card.task.created_at) = (vec![event("promoted", 1_800, json!({}))], ago(9_000));
         f.card = Some(card);
         assert_eq!(standing::of(&f).kind, Kind::NeedsPerson, "{status}");
+    }
+}
+
+#[test]
+fn a_card_that_stopped_is_told_with_what_lets_it_go_on() {
+    let asks = || Event { run: Some(1), ..event("blocked", 60, json!({"reason": "which model?"})) };
+    let by_hand = || event("scheduled", 60, json!({"reason": "later"}));
+    let held = || {
+        let hold = json!({"hold": {"owner": "synthesize-distress", "until": NOW.0 + 300}});
+        ours("scheduled", 60, "synthesize-distress", "no-orchestrator", hold)
+    };
+    let gave_up = || event("gave_up", 60, json!({}));
+    let nobody = || Some(("there is no profile ada".to_owned(), "hermes profile create ada".to_owned()));
+    for (status, events, nobody, says) in [
+        (
+            Status::Blocked,
+            vec![asks()],
+            None,
+            "card t_0000caf1 waits for a person: which model?|hermes kanban comment t_0000caf1",
+        ),
+        // It is closed with the next pass.
+        (Status::Blocked, vec![asks(), gave_up()], None, ""),
+        (Status::Triage, vec![event("block_loop_detected", 60, json!({}))], None, ""),
+        (Status::Review, vec![event("claimed", 1_799, json!({}))], None, ""),
+        (
+            Status::Review,
+            vec![event("claimed", 1_800, json!({}))],
+            None,
+            "card t_0000caf1 is in review, and its task waits for that|hermes kanban complete t_0000caf1",
+        ),
+        (
+            Status::Scheduled,
+            vec![by_hand()],
+            None,
+            "card t_0000caf1 was scheduled outside Watchbill, and nobody takes it before that ends|hermes kanban unblock t_0000caf1",
+        ),
+        (Status::Scheduled, vec![event("scheduled", 60, json!({"by": "board"}))], None, ""),
+        (Status::Scheduled, vec![held()], None, ""),
+        (
+            Status::Scheduled,
+            vec![held()],
+            nobody(),
+            "there is no profile ada, so nobody takes card t_0000caf1|hermes profile create ada",
+        ),
+    ] {
+        let mut f = task(Status::Blocked, vec![gave_up()]);
+        (f.detail.task.failures, f.no_orchestrator) = (2, nobody);
+        let mut card = detail("t_0000caf1", status.clone());
+        (card.events, card.task.created_at) = (events, ago(9_000));
+        f.card = Some(card);
+        let stand = standing::of(&f);
+        let (says, run) = says.split_once('|').unwrap_or_default();
+        let kind = if says.is_empty() { Kind::Waits } else { Kind::NeedsPerson };
+        assert_eq!(stand.kind, kind, "{status}: {stand:?}");
+        assert!(stand.says.ends_with(says), "{status}: {stand:?}");
+        let command = suggestions::of(&f, &stand).swap_remove(0);
+        assert!(command.run.starts_with(run), "{status}: {command:?}");
     }
 }
 

@@ -24,6 +24,7 @@ fn entry(id: &str, title: &str, says: &str) -> Entry {
         says: says.into(),
         more: None,
         since: NOW.plus(-900),
+        asked: None,
         until: None,
         due: false,
         deeds: Vec::new(),

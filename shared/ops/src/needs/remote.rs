@@ -70,6 +70,7 @@ impl Now {
     /// A machine that did not say how it stands, and what to do about it.
     pub fn unseen(host: &str, says: &str, todo: &str, now: Time, since: Time) -> Now {
         let need = Need {
+            asked: None,
             key: format!("{UNSEEN}:{host}"),
             cause: UNSEEN.to_owned(),
             board: None,

@@ -26,6 +26,7 @@ fn entry(id: &str, shared: Option<(&str, Cause)>, minutes: i64) -> Entry {
         says: "blocked by hand: MIT or Apache?".into(),
         more: None,
         since: NOW.plus(-60 * minutes),
+        asked: Some(NOW.plus(-30 * minutes)),
         until: None,
         due: false,
         deeds: Vec::new(),
@@ -342,6 +343,33 @@ fn what_waits_in_review_or_in_triage_is_one_need_each() {
     assert_eq!(todo(2), "specify it; `kanban.auto_decompose` lets Hermes do so");
     let run = "for id in t_00000001 t_00000003; do hermes kanban show \"$id\"; done";
     assert_eq!(needs[1].run.as_deref(), Some(run));
+}
+
+#[test]
+fn what_waits_for_an_orchestrator_that_is_not_there_is_one_need() {
+    let wait = |id: &str| Entry {
+        says: "blocked; there is no profile ada, so nobody takes card t_0000caf1".into(),
+        unattended: Some(Unattended::NoOrchestrator),
+        ..entry(id, None, 90)
+    };
+    let needs = of_tasks(&summary(vec![wait("t_00000001"), wait("t_00000002")]));
+    let [need] = needs.as_slice() else { panic!("{needs:?}") };
+    assert_eq!((need.key.as_str(), need.tasks.len()), ("no-orchestrator:default", 2));
+    assert_eq!(
+        need.says,
+        "2 tasks are left to cards, and nobody takes them; t_00000001: blocked; there is no profile ada, so nobody takes card t_0000caf1"
+    );
+}
+
+#[test]
+fn what_is_asked_again_is_dated_and_what_a_provider_refuses_is_not() {
+    let asked = |all: Vec<Entry>| of_tasks(&summary(all)).remove(0).asked.map(|at| NOW.since(at));
+    assert_eq!(asked(vec![entry("t_00000001", None, 5)]), Some(150));
+    assert_eq!(asked(vec![entry("t_00000001", Some(("moon", Cause::Quota)), 5)]), None);
+    let waits = |why, minutes| Entry { unattended: Some(why), ..entry("t_00000001", None, minutes) };
+    for (why, newest) in [(Unattended::Review, Some(300)), (Unattended::NotStarted, None)] {
+        assert_eq!(asked(vec![waits(why, 90), waits(why, 5)]), newest, "{why:?}");
+    }
 }
 
 #[test]

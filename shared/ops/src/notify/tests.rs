@@ -17,6 +17,7 @@ fn need(key: &str, board: Option<&str>) -> Need {
         next: None,
         run: Some(format!("mend {key}")),
         todo: None,
+        asked: None,
     }
 }
 
@@ -161,6 +162,44 @@ fn what_comes_back_at_once_is_the_same_episode() {
     assert_eq!(kind(&over), Some(Kind::Well));
     let again = pass(&mut book, &at(1_100, key), &target, Outcome::Accepted);
     assert_eq!(told(&again), Some((vec![key[0]], vec![])), "a new episode");
+}
+
+#[test]
+fn what_is_asked_again_is_told_again_also_where_its_end_was_not_told() {
+    let asks = |seconds: i64, at_second: i64| {
+        let mut now = at(seconds, &["task:default:t_1"]);
+        now.needs[0].asked = Some(NOW.plus(at_second));
+        now
+    };
+    let quiet = NotifyKeys { max_per_hour: 1, ..anybody() };
+    let mut book = Book::default();
+    assert!(told(&pass(&mut book, &asks(0, -60), &quiet, Outcome::Accepted)).is_some());
+    assert_eq!(told(&pass(&mut book, &asks(300, -60), &quiet, Outcome::Accepted)), None, "the same");
+    // Answered, and asked again before the end was told, or was even seen.
+    for (second, seen_over) in [(600, true), (4_300, false)] {
+        if seen_over {
+            assert_eq!(told(&pass(&mut book, &at(second, &[]), &quiet, Outcome::Accepted)), None);
+        }
+        let decision = pass(&mut book, &asks(second + 3_700, second + 60), &quiet, Outcome::Accepted);
+        assert_eq!(told(&decision), Some((vec!["task:default:t_1"], vec![])), "{second}");
+    }
+    // What nobody dates is a new episode once it was over for long.
+    let mut book = Book::default();
+    pass(&mut book, &at(0, &["disk-low"]), &quiet, Outcome::Accepted);
+    assert_eq!(told(&pass(&mut book, &at(60, &[]), &quiet, Outcome::Accepted)), None);
+    assert_eq!(told(&pass(&mut book, &at(400, &[]), &quiet, Outcome::Accepted)), None, "one in an hour");
+    pass(&mut book, &at(3_500, &["disk-low"]), &quiet, Outcome::Accepted);
+    let later = pass(&mut book, &at(3_600, &["disk-low"]), &quiet, Outcome::Accepted);
+    assert_eq!(told(&later), Some((vec!["disk-low"], vec![])));
+    // A book of an earlier version has no such time, and nothing in it is told again for that.
+    let mut old = serde_json::to_value(&book).unwrap();
+    old["open"][0].as_object_mut().unwrap().remove("asked");
+    let mut book = Book::read(&old.to_string()).unwrap();
+    let mut now = at(9_000, &["disk-low"]);
+    now.needs[0].asked = Some(NOW);
+    assert_eq!(told(&pass(&mut book, &now, &anybody(), Outcome::Accepted)), None);
+    now.needs[0].asked = Some(NOW.plus(9_000));
+    assert!(told(&pass(&mut book, &now, &anybody(), Outcome::Accepted)).is_some());
 }
 
 #[test]

@@ -79,6 +79,7 @@ pub fn around<T>(
         sessions: &sessions,
         hosts,
         clock_offset: tools.clock_offset,
+        found: Vec::new(),
         config,
     };
     f(&mut world, tools.pass)

@@ -58,8 +58,8 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Re
     if rows.is_empty() && ended.is_empty() {
         return Ok(seen);
     }
-    let newest = world.board.events(now.plus(-3_600), 200)?.iter().map(|(_, e)| e.at).max();
-    seen.clock_fault = clock::fault(world, pass, newest);
+    let mut lately = world.board.events(now.plus(-3_600), 200)?;
+    seen.clock_fault = clock::fault(world, pass, &mut lately)?;
     seen.runtime = Some((world.runtime)());
     let ids = chosen(&rows, &ended, now, &mut seen.unknown);
     let details = world.board.look(&ids)?;

@@ -83,8 +83,8 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         clock::remember(world, pass, &rows);
         return Ok(seen);
     }
-    let newest = world.board.events(now.plus(-3_600), 200)?.iter().map(|(_, e)| e.at).max();
-    seen.clock_fault = clock::fault(world, pass, newest);
+    let mut lately = world.board.events(now.plus(-3_600), 200)?;
+    seen.clock_fault = clock::fault(world, pass, &mut lately)?;
     seen.runtime = Some((world.runtime)());
     for detail in details {
         let source = closer(world, detail, now);

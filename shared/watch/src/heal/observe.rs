@@ -42,9 +42,8 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     }
     let mut details = world.board.look(&ids)?;
     know_by_title(&mut details, &rows);
-    let events = world.board.events(now.plus(-RECENT), MAX_TICKS)?;
-    let newest = events.iter().map(|(_, e)| e.at).max();
-    seen.clock_fault = clock::fault(world, pass, newest);
+    let mut events = world.board.events(now.plus(-RECENT), MAX_TICKS)?;
+    seen.clock_fault = clock::fault(world, pass, &mut events)?;
     seen.steady_since = clock::steady_since(world, pass);
     seen.known_since = clock::known_since(world, pass);
     seen.hosts = gone::observe(world, &rows);

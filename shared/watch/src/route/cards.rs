@@ -262,23 +262,6 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// Kinds of events after which a card stands differently.
-fn is_turn(kind: &EventKind) -> bool {
-    matches!(
-        kind,
-        EventKind::GaveUp
-            | EventKind::Blocked
-            | EventKind::BlockLoopDetected
-            | EventKind::Unblocked
-            | EventKind::Promoted
-            | EventKind::PromotedManual
-            | EventKind::Specified
-            | EventKind::Claimed
-            | EventKind::Scheduled
-            | EventKind::Created
-    )
-}
-
 /// Somebody gave it to somebody after it was made; they meant it.
 fn was_given(card: &Detail) -> bool {
     card.events.iter().any(|e| e.kind == EventKind::Assigned && !authorship::is_ours(e))

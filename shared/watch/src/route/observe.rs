@@ -48,12 +48,11 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         guarded: BTreeMap::new(),
         trees: BTreeMap::new(),
     };
-    let lately = world.board.events(now.plus(-LATELY), MAX_EVENTS)?;
+    let mut lately = world.board.events(now.plus(-LATELY), MAX_EVENTS)?;
     if rows.is_empty() && lately.is_empty() {
         return Ok(seen);
     }
-    let newest = lately.iter().map(|(_, e)| e.at).max();
-    seen.clock_fault = clock::fault(world, pass, newest);
+    seen.clock_fault = clock::fault(world, pass, &mut lately)?;
     let runtime = (world.runtime)();
     let ids = |keep: &dyn Fn(&Task) -> bool| -> Vec<String> {
         rows.iter().filter(|t| keep(t)).map(|t| t.id.clone()).collect()

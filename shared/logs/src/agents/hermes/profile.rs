@@ -7,9 +7,9 @@
 use chrono::{FixedOffset, Local, MappedLocalTime, NaiveDateTime, TimeZone};
 use serde::{Deserialize, Serialize};
 
-use crate::file::SLACK_SECONDS;
 use crate::reset_time::reset_time;
 use crate::signal::{Evidence, kept};
+use crate::usage::window::SLACK_SECONDS;
 use crate::{Format, Line, LogEnd, Signal, SignalKind};
 use base::cause::{Cause, of_failure};
 use base::endpoint::host;

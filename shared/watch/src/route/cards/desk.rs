@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{gone_on, is_turn, was_given};
+use super::{gone_on, was_given};
 use crate::route::Rules;
 use crate::route::seen::CardSeen;
 use base::cause::Cause;
@@ -15,6 +15,7 @@ use card::{id_word, task_words};
 use config::span::seconds;
 use logs::provider::Id;
 use logs::provider::ledger::State;
+use policy::needs_operator::card_turn;
 use policy::remedy;
 use policy::routing::moving::{Parting, Why};
 use policy::routing::router::Router;
@@ -96,11 +97,10 @@ impl<'a> Rules<'a> {
     /// person's.
     pub(super) fn failed(&mut self, card: &'a CardSeen, sources: &[&'a Detail], orchestrators: &[String]) {
         let d = &card.detail;
-        let turn = d.events.iter().rev().map(|e| &e.kind).find(|kind| is_turn(kind));
         let who = d.newest_run().and_then(|r| r.profile.clone()).or_else(|| d.task.assignee.clone());
         let who = who.unwrap_or_default();
         let limited = card.cause.is_some_and(Cause::lies_with_provider) || self.router.state(&who).is_held();
-        match turn {
+        match card_turn(d).map(|e| &e.kind) {
             Some(EventKind::GaveUp) if limited => self.stand_in(card, &who, true, orchestrators),
             Some(EventKind::GaveUp) => {
                 if let Some(host) = &card.elsewhere {

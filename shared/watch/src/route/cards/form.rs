@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{is_turn, was_given};
+use super::was_given;
 use crate::route::Rules;
 use base::redact::redact;
 use base::registry::{ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
@@ -11,6 +11,7 @@ use board::{Change, Detail, EventKind, MAX_TEXT, Rule, Status, Step, StepAction,
 use card::{self, Blocker, Distress, State};
 use config::span::seconds;
 use policy::cards::identity::is_ours;
+use policy::needs_operator::card_turn;
 use policy::routing::moving::Why;
 
 impl<'a> Rules<'a> {
@@ -36,12 +37,7 @@ impl<'a> Rules<'a> {
         let t = &card.task;
         let blocker = blocker_of(card);
         // A looped block sends a card to triage for good; everything else that stands there was only written there.
-        let looped = card
-            .events
-            .iter()
-            .rev()
-            .find(|e| is_turn(&e.kind))
-            .is_some_and(|e| e.kind == EventKind::BlockLoopDetected);
+        let looped = card_turn(card).is_some_and(|e| e.kind == EventKind::BlockLoopDetected);
         let mut changes: Vec<Change> = Vec::new();
         let mut what: Vec<String> = Vec::new();
         let mut events: Vec<(EventKind, Value)> = Vec::new();
