@@ -175,7 +175,9 @@ impl Annex {
             )
         };
         let only = match c.only_human {
-            true => "Only a person lifts what stops the source: route-blocked refuses any other decision.\n",
+            true => {
+                "route-blocked carries out no other decision here: it lifts no triage, no limit set by hand and no block of others.\n"
+            }
             false => "",
         };
         format!(

@@ -226,12 +226,12 @@ fn where_only_a_person_helps_no_other_decision_is_offered() {
     let text = a.render(&card());
     for wanted in [
         r#"kanban_complete(metadata={"route":{"task":"t_1a2b3c4d","action":"human"}}) and route-blocked will carry it out."#,
-        "Only a person lifts what stops the source: route-blocked refuses any other decision.",
+        "route-blocked carries out no other decision here: it lifts no triage, no limit set by hand and no block of others.",
     ] {
         assert!(text.contains(wanted), "{wanted}\n---\n{text}");
     }
     assert!(!text.contains("reassign|"), "{text}");
-    assert!(!annex().render(&card()).contains("Only a person"));
+    assert!(!annex().render(&card()).contains("no other decision"));
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl<'a> Rules<'a> {
         if !held && !who.is_empty() && !self.exists(&who) && was_given(d) {
             // Whoever gave it to a person means that one, and nobody starts a person.
             let what = format!(
-                "card {} was given to {}, who is no profile, and waits for their decision",
+                "card {} was given to {}, who has no profile, and waits for their decision",
                 d.task.id,
                 quote::inline(&who, 64)
             );

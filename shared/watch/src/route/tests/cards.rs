@@ -631,7 +631,7 @@ fn a_card_that_was_given_to_a_person_stays_theirs() {
     assert_eq!(step.as_deref(), Some("tell"));
     let said = said.unwrap();
     assert!(
-        said.contains("was given to anna, who is no profile")
+        said.contains("was given to anna, who has no profile")
             && said.ends_with("reassign t_0000cafe tuesday"),
         "{said}"
     );
