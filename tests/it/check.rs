@@ -306,7 +306,7 @@ fn an_unknown_worker_has_time_for_a_sign_of_life_after_the_machine_woke_up() {
     b.slept(28_800);
     says(check(&b, &[]), "OK", 0);
     let seen = b.heal(&["-n", "-v", "--json"]).json();
-    assert!(seen["boards"][0]["seen"]["woke"].is_string(), "{seen:#}");
+    assert!(seen["boards"][0]["seen"]["steady_since"].is_string(), "{seen:#}");
     b.heal(&[]).ok();
     says(check(&b, &[]), "OK", 0);
     b.is_awake_for(900);

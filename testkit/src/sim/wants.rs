@@ -46,7 +46,7 @@ const MAX_RESET: i64 = 7 * 3_600;
 const UNKNOWN: i64 = 6 * 3_600 + 600;
 
 /// What is said of the board or of everything, beside its tasks.
-const BOARD: [&str; 3] = ["split", "dispatcher", "watchers"];
+const BOARD: [&str; 4] = ["split", "dispatcher", "watchers", "clock"];
 
 /// What a task or the whole board needs by the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -619,13 +619,17 @@ fn stands(sim: &Sim, all: &BTreeMap<String, Detail>) -> BTreeMap<String, Stand> 
     }
     stands.extend(of_board(&truth, all));
     // Nothing is known of tasks where nobody can look, or while the clock lies.
-    let lies = truth.wants.latest.since(truth.now) > FUTURE;
-    if lies || truth.wants.split.is_some() {
+    if is_behind(&truth) || truth.wants.split.is_some() {
         for stand in all.iter().filter(|(_, d)| !card::is_card(&d.task)).map(|(id, _)| id) {
             stands.insert(stand.clone(), Stand::Either);
         }
     }
     stands
+}
+
+/// Whether the wall clock was set back, and does not show yet what it showed before.
+fn is_behind(truth: &Truth) -> bool {
+    truth.wants.latest.since(truth.now) > FUTURE
 }
 
 /// What stops the board, or everything.
@@ -635,6 +639,8 @@ fn of_board(truth: &Truth, all: &BTreeMap<String, Detail>) -> Vec<(String, Stand
         split,
         of_dispatcher(truth, all).map(|s| ("dispatcher", s)),
         of_watchers(truth).map(|s| ("watchers", s)),
+        // Whether an event was written by the clock that was ahead, the board alone tells.
+        is_behind(truth).then_some(("clock", Stand::Either)),
     ];
     all.into_iter().flatten().map(|(what, stand)| (what.to_owned(), stand)).collect()
 }

@@ -52,6 +52,7 @@ fn subject(finding: &str) -> String {
     match finding.split('-').next() {
         Some("dispatcher") => "dispatcher".into(),
         Some("pass" | "timers") => "watchers".into(),
+        Some("clock") => "clock".into(),
         _ if finding == "board-split" => "split".into(),
         _ => finding.to_owned(),
     }
