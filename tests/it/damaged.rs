@@ -1,19 +1,26 @@
 //! A board whose file is damaged: named with what to do, never written, and looked at again once it is repaired.
 
 use std::os::unix::fs::FileExt;
+use std::process::Command;
 
-use crate::support::{TestBoard, dead_pid, ran};
+use crate::support::{TestBoard, dead_pid, program, ran};
 use crate::tools;
 
 /// A board with work to do for `heal`, of which an index lacks entries: as a split leaves it (Hermes 0.19, ended by TERM).
 pub fn with_bad_index() -> TestBoard {
     let b = TestBoard::new();
+    unindexed(&b, &["t_00000001", "t_00000002"]);
+    b
+}
+
+/// Adds tasks whose workers are gone, of which an index knows nothing.
+fn unindexed(b: &TestBoard, ids: &[&str]) {
     let index = "idx_tasks_status";
     let root: i64 =
         b.value(&format!("SELECT rootpage FROM sqlite_schema WHERE name = '{index}'")).parse().unwrap();
     let sql = b.value(&format!("SELECT sql FROM sqlite_schema WHERE name = '{index}'"));
     b.sql(&format!("PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = '{index}'"));
-    for id in ["t_00000001", "t_00000002"] {
+    for id in ids {
         b.add(id, "ready");
         b.run_it(id, Some(dead_pid()), 3_000);
     }
@@ -21,7 +28,6 @@ pub fn with_bad_index() -> TestBoard {
         "PRAGMA writable_schema = ON;
          INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES ('index', '{index}', 'tasks', {root}, '{sql}')"
     ));
-    b
 }
 
 /// The copy that Hermes leaves when it refuses a board.
@@ -63,6 +69,68 @@ fn a_board_that_hermes_refuses_is_not_written_until_it_is_repaired() {
     refused_by_hermes(&b, "0123456789abcdef");
     b.heal(&[]).ok();
     assert_eq!(b.task("t_00000001", "status"), "ready", "repaired, and an old copy stops nobody");
+}
+
+#[test]
+fn a_board_that_doctor_found_damaged_is_not_written() {
+    let b = with_bad_index();
+    let said = tools::run(&b, &["doctor"]);
+    assert!(said.out.contains("board-damaged") && said.out.contains("nothing is written here"), "{said:?}");
+    // No copy of Hermes and no failed pass: doctor alone knows.
+    refused(&b, "wrong # of entries in index idx_tasks_status");
+    let said = tools::run(&b, &["check"]);
+    assert!(said.code == 2 && said.out.contains("wrong # of entries"), "{said:?}");
+    b.sql("REINDEX");
+    b.heal(&[]).ok();
+    assert_eq!(b.task("t_00000001", "status"), "ready", "repaired");
+}
+
+#[test]
+fn why_of_a_damaged_board_begins_with_the_damage_and_offers_no_unblock() {
+    let b = with_bad_index();
+    assert_eq!(tools::run(&b, &["doctor"]).code, 1);
+    let said = tools::run(&b, &["why", "t_00000001"]).ok();
+    let first = said.lines().next().unwrap_or_default();
+    assert!(
+        first.starts_with("t_00000001 is ") && first.contains("this board is damaged (wrong # of"),
+        "{said}"
+    );
+    assert!(said.contains("REINDEX") && !said.contains("unblock"), "{said}");
+    // What its index answers is no count.
+    let said = tools::run(&b, &["report"]);
+    assert!(said.code == 1 && said.err.contains("wrong # of entries"), "{said:?}");
+    assert!(!said.out.contains("0 running"), "{said:?}");
+}
+
+/// What Hermes prints of a tool whose error it cuts.
+const REFUSED: &str = "  ┊ ⚡ kanban_complete  0.1s [kanban_complete: Refusing to open corrupt kan...]";
+
+#[test]
+fn the_last_words_of_a_worker_that_hermes_refused_have_the_board_checked() {
+    let b = TestBoard::new();
+    b.add("t_00000001", "ready");
+    b.run_it("t_00000001", Some(dead_pid()), 3_000);
+    unindexed(&b, &["t_00000002"]);
+    let log = format!("Query: work kanban task t_00000001\nInitializing agent...\n{REFUSED}\n");
+    b.log("t_00000001", &log);
+    // Nothing else gives the first pass a reason; it reads the log of a worker that is gone.
+    b.heal(&[]).ok();
+    let said = b.heal(&[]).fails(65);
+    assert!(said.contains("wrong # of entries"), "{said}");
+    b.sql("REINDEX");
+    let doubts = || {
+        let conn = rusqlite::Connection::open(b.path().join("state/watchbill/state.db")).unwrap();
+        let sql = "SELECT count(*) FROM sightings WHERE key LIKE 'damage:doubt:%'";
+        conn.query_row(sql, [], |r| r.get::<_, i64>(0)).unwrap()
+    };
+    b.heal(&[]).ok();
+    b.heal(&[]).ok();
+    assert_eq!(doubts(), 0, "its words are a reason once");
+
+    let file = b.path().join("kanban/logs/t_00000001.log");
+    let said = ran(Command::new(program("watchbill")).arg("match").arg(file)).ok();
+    assert!(said.contains("board: refused by Hermes on line 3, its file is damaged"), "{said}");
+    assert!(!said.contains("no failure that is understood"), "{said}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `watchbill doctor`: looks whether everything is in place, and writes nothing.
+//! `watchbill doctor`: looks whether everything is in place. All it writes is that a board is damaged, into our own memory.
 
 mod bundle;
 pub(super) mod look;
@@ -19,7 +19,7 @@ use config::{Config, keys};
 use logs::cache::Cache;
 use ops::doctor::{self, Finding, Hidden, Severity};
 use ops::pass::Tools;
-use ops::pass::damage::When;
+use ops::pass::damage::{self, When};
 use ops::report::printable;
 
 /// The schema of `--json`.
@@ -81,6 +81,9 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
                 folders.splice(0..0, id.folder());
                 spawns |= look::spawns(&id, &config, here.now);
                 let seen = look::board(&id, &mut tools, When::Always);
+                if seen.damage.is_some() {
+                    damage::remember(&id, place.clone(), here.now);
+                }
                 found.extend(doctor::board(&seen, &config, here.now));
                 boards.push(seen);
                 // Why a board cannot be read is a finding.

@@ -17,6 +17,7 @@ use base::time::Time;
 use config::{Config, Loaded};
 use logs::operator_patterns::{Patterns, Rules, Taught};
 use logs::{Format, Line, LogEnd, Reader, Signal, SignalKind, file};
+use ops::pass::damage::REFUSED;
 use ops::report::printable;
 
 mod suspect;
@@ -140,6 +141,8 @@ struct Seen<'a> {
     recent: VecDeque<(u64, u64)>,
     /// The line on which the newest failure is told that may have ended an attempt.
     failed: Option<(u64, u64)>,
+    /// The line of the newest attempt on which Hermes says that it does not open the board: its file is damaged.
+    refused: Option<u64>,
     missed: VecDeque<Value>,
     missed_count: u64,
     kept: Vec<Value>,
@@ -161,6 +164,7 @@ impl<'a> Seen<'a> {
             counts: BTreeMap::new(),
             recent: VecDeque::new(),
             failed: None,
+            refused: None,
             missed: VecDeque::new(),
             missed_count: 0,
             kept: Vec::new(),
@@ -190,8 +194,11 @@ impl<'a> Seen<'a> {
         let (turn, begun) = (reader.turn(), reader.attempt());
         if self.attempts == 0 || turn != self.turn {
             (self.attempts, self.turn, self.attempt_line) = (self.attempts + 1, turn, self.line_at(begun));
+            self.refused = None;
         }
-        if signals.is_empty() && suspect::looks_like_failure(name, line.text) {
+        let is_refused = line.text.contains(REFUSED);
+        self.refused = if is_refused { Some(self.lines) } else { self.refused };
+        if signals.is_empty() && !is_refused && suspect::looks_like_failure(name, line.text) {
             self.miss(line);
         }
         if signals.is_empty() && args.all {
@@ -284,7 +291,7 @@ impl<'a> Seen<'a> {
         let mut whole = json!({
             "schema": SCHEMA, "file": file.display().to_string(), "format": self.reader.as_ref().map(Reader::name),
             "format_given": self.args.format.is_some(), "line_count": self.lines, "attempts": self.attempts,
-            "last_attempt_line": self.attempt_line, "end": end, "causes": causes, "last_words": last,
+            "last_attempt_line": self.attempt_line, "board_refused_line": self.refused, "end": end, "causes": causes, "last_words": last,
             "not_understood": self.missed, "not_understood_count": self.missed_count, "session": redacted(session),
             "lines": self.kept, "lines_left_out": self.left_out,
         });
@@ -353,7 +360,9 @@ fn summary(whole: &Value, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "\nformat: {format}{given}")?;
     writeln!(out, "lines: {}", whole["line_count"])?;
     writeln!(out, "attempts: {}, the last from line {}", whole["attempts"], whole["last_attempt_line"])?;
+    let refused = whole["board_refused_line"].as_u64();
     match &whole["end"] {
+        Value::Null if refused.is_some() => {}
         Value::Null => writeln!(out, "end: on no failure that is understood")?,
         end => {
             let line = end["line"]
@@ -361,6 +370,9 @@ fn summary(whole: &Value, out: &mut dyn Write) -> std::io::Result<()> {
                 .map_or_else(|| format!("at byte {}", end["offset"]), |n| format!("on line {n}"));
             writeln!(out, "end: {line}, {}", meaning(end))?;
         }
+    }
+    if let Some(n) = refused {
+        writeln!(out, "board: refused by Hermes on line {n}, its file is damaged; run `watchbill doctor`")?;
     }
     if let Some(file) = whole["rules_file"].as_str() {
         writeln!(out, "patterns: {}", safe(file))?;

@@ -151,10 +151,9 @@ impl Standing {
             let mut findings = doctor::board(&seen, config, here.now);
             findings.extend(look::unwatched(&watchers, &seen, here.now));
             let open = seen.read.as_ref().map_or(0, |read| read.open);
-            // That a board cannot be read is one of the findings.
-            let read = seen
-                .read
-                .and_then(|_| lens.read(id, standing.since).inspect_err(|e| standing.faults.push(e.clone())));
+            // That a board cannot be read, or is damaged, is one of the findings.
+            let mut faulty = |e: &Error| standing.faults.extend((e.kind != Kind::Damaged).then(|| e.clone()));
+            let read = seen.read.and_then(|_| lens.read(id, standing.since).inspect_err(&mut faulty));
             let (summary, overview) = match read {
                 Ok(mut read) => {
                     let overview = read.overview.take();

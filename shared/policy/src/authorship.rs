@@ -108,8 +108,14 @@ pub fn is_turn(e: &Event) -> bool {
 pub fn undone(d: &Detail) -> Option<&Event> {
     let at = d.events.iter().rposition(|e| e.kind == EventKind::Undone && e.by() == Some(UNDO))?;
     let undone = &d.events[at];
+    // Of one second, the order of the events tells which came first: that of a comment stands beside it.
+    let is_behind = |c: &Comment| {
+        let author = |e: &Event| e.payload.get("author").and_then(Value::as_str) == Some(c.author.as_str());
+        let of_it = |e: &Event| e.kind == EventKind::Commented && e.at == c.at && author(e);
+        c.at > undone.at || (c.at == undone.at && d.events[at..].iter().any(of_it))
+    };
     let asked =
-        |c: &Comment| c.at > undone.at && c.body.lines().next().map(str::trim_end) == Some("watchbill: heal");
+        |c: &Comment| c.body.lines().next().map(str::trim_end) == Some("watchbill: heal") && is_behind(c);
     let over = d.events[at..].iter().any(is_turn) || d.comments.iter().any(asked);
     (!over).then_some(undone)
 }
@@ -196,6 +202,10 @@ mod tests {
         }
         assert!(!stands(UNDO, &[], vec![said("watchbill: heal", 50)]));
         assert!(stands(UNDO, &[], vec![said("watchbill: heal", 150)]), "said before it was undone");
+        let commented = |author: &str| event("commented", 100, json!({"author": author}));
+        assert!(stands(UNDO, &[], vec![said("watchbill: heal", 100)]), "said in its second, and before it");
+        assert!(!stands(UNDO, &[commented("anna")], vec![said("watchbill: heal", 100)]), "and behind it");
+        assert!(stands(UNDO, &[commented("bert")], vec![said("watchbill: heal", 100)]), "another comment");
         assert!(stands(UNDO, &[], vec![said("please\nwatchbill: heal", 50)]));
     }
 

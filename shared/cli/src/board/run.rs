@@ -467,7 +467,7 @@ impl Hand<'_> {
         }
     }
 
-    /// The task after its command ended. How that was nobody else knows, so a server that does not answer is asked again.
+    /// The task after its command ended. How that was nobody else knows, so a board that is busy or away is asked again.
     fn see(&mut self, id: &str) -> Result<Detail> {
         let began = Instant::now();
         loop {
@@ -478,9 +478,15 @@ impl Hand<'_> {
         }
     }
 
-    /// Whether an error is of a server, and may be over soon; else it is an answer about the task, or of a file.
+    /// Whether an error may be over soon; else it is an answer about the task, or of a file that waiting does not mend. A full disk has
+    /// room again as soon as it is noticed, a file that was moved away comes back or another copy takes its place, and a server is
+    /// restored, or lets this role in again.
     fn passes(&self, e: &Error) -> bool {
-        self.board.is_shared() && e.kind != Kind::Partial
+        match e.kind {
+            Kind::Partial => false,
+            Kind::Busy | Kind::Io | Kind::Data | Kind::NoInput | Kind::Permission => true,
+            _ => self.board.is_shared(),
+        }
     }
 
     /// A server that refuses after the command began did not refuse before: nothing of it is a matter of the command line, which a
@@ -489,21 +495,14 @@ impl Hand<'_> {
         if !self.passes(&e) {
             return e;
         }
-        Error {
-            kind: Kind::Busy,
-            what: format!("{}; how the command ended is not on the board", e.what),
-            ..e
-        }
+        let kind = if self.board.is_shared() { Kind::Busy } else { e.kind };
+        Error { kind, what: format!("{}; how the command ended is not on the board", e.what), ..e }
     }
 
-    /// Lets a board that is busy be. A server that was away is connected to anew.
+    /// Lets a board that is busy be. A server that was away is connected to anew, and a file that was replaced is opened anew.
     fn pause(&mut self) {
-        if self.board.is_shared() {
-            std::thread::sleep(AGAIN);
-            self.reopen();
-        } else {
-            std::thread::sleep(LOOK);
-        }
+        std::thread::sleep(if self.board.is_shared() { AGAIN } else { LOOK });
+        self.reopen();
     }
 
     /// The command ended: done, or failed, or it said its own word before.
@@ -521,12 +520,10 @@ impl Hand<'_> {
             (None, signal) => format!("worker killed by signal {} (board run)", signal.unwrap_or(0)),
         };
         if let Some(why) = self.is_heals(work, &seen) {
-            let trail = self.about(work, &how, Some(status));
-            self.must(
-                id,
-                None,
-                vec![hermes::noted_in(work.run, EventKind::CommandEnded, json!({}), &trail)],
-            )?;
+            self.settle(work, |hand, _| {
+                let trail = hand.about(work, &how, Some(status));
+                vec![hermes::noted_in(work.run, EventKind::CommandEnded, json!({}), &trail)]
+            })?;
             return Err(refused(id, format!("{how}; {why}: heal goes on with it")));
         }
         let limit = self.failure_limit();
@@ -585,7 +582,7 @@ impl Hand<'_> {
     }
 
     /// Writes how it ended. That somebody wrote to the task meanwhile, such as who it works for, leaves no end unsaid.
-    /// Nor does a board that is busy for a while: nobody else knows how it ended.
+    /// Nor does a board that is busy or away for a while: nobody else knows how it ended.
     fn settle(&mut self, work: &Work, changes: impl Fn(&mut Self, &Detail) -> Vec<Change>) -> Result<()> {
         let began = Instant::now();
         loop {
@@ -594,13 +591,7 @@ impl Hand<'_> {
                 false => Err(refused(&work.task, format!("its run is over: {}", owner(seen)))),
             });
             match written {
-                // A full disk has room again as soon as somebody notices it, and a server is restored, or lets this role in again.
-                Err(e)
-                    if (matches!(e.kind, Kind::Busy | Kind::Io) || self.passes(&e))
-                        && began.elapsed() < BUSY =>
-                {
-                    self.pause();
-                }
+                Err(e) if self.passes(&e) && began.elapsed() < BUSY => self.pause(),
                 other => return other.map(drop).map_err(|e| self.unsaid(e)),
             }
         }

@@ -11,8 +11,8 @@ use super::summary::{Counts, Read};
 use crate::pass::{self, Looks, Tools};
 use crate::report::BoardReport;
 use base::count::things_or;
-use base::error::Result;
-use base::registry::ROUTE_BLOCKED;
+use base::error::{Error, Kind, Result};
+use base::registry::{NAMES, ROUTE_BLOCKED};
 use base::time::Time;
 use board::kept::Kept;
 use board::{self, Board, BoardId, Detail, Event, EventKind, Link, Rule, Status, Step, Task, discover};
@@ -80,6 +80,8 @@ pub struct Lens<'a> {
 pub struct Survey {
     takes: BTreeMap<String, Vec<Take>>,
     failed: Vec<(&'static str, String)>,
+    /// Why every watcher refuses the board: it is damaged or split.
+    refused: Option<Error>,
     told: BTreeMap<(&'static str, String), String>,
     /// What `budget-check` saw.
     overview: Option<Overview>,
@@ -232,6 +234,10 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let mut board = site.open()?;
     let (id, now) = (site.id(), site.set().now);
     let mut survey = Survey::of(site, None);
+    // What a damaged index answers is no count of anything.
+    if let Some(damaged) = survey.refused.take().filter(|e| e.kind == Kind::Damaged) {
+        return Err(damaged);
+    }
     let rows = board.all_open()?;
     let events = board.events(since, MAX_EVENTS)?;
     let mut unknown: Vec<String> = survey.failures();
@@ -420,6 +426,7 @@ fn look(
                 own_board,
                 now,
                 paused: paused.clone(),
+                refused: survey.refused.clone(),
                 reading,
                 kin: kin(&d).filter_map(found).collect(),
                 card: card_of(&d).and_then(found),
@@ -532,12 +539,16 @@ impl Survey {
     fn of(site: &impl Site, only: Option<&str>) -> Survey {
         let mut asking = Asking { site, only, survey: Survey::default() };
         each(site.set().origin, &mut asking);
-        asking.survey
+        let Asking { mut survey, .. } = asking;
+        survey.refused = survey.refused.filter(|_| survey.failed.len() == NAMES.len());
+        survey
     }
 
     fn take(&mut self, watcher: &'static str, report: BoardReport) {
         if let Some(e) = &report.error {
             self.failed.push((watcher, e.to_string()));
+            let is_of_file = e.kind.code() == Kind::Damaged.code();
+            self.refused = self.refused.take().or_else(|| is_of_file.then(|| e.clone()));
         }
         self.blind.extend(report.findings.iter().cloned());
         for finding in report.standing() {

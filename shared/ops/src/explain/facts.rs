@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use base::error::Error;
 use base::registry::HEAL;
 use base::time::{Time, ago};
 use board::{Detail, Event, EventKind, Rule, Status, StepAction};
@@ -86,6 +87,8 @@ pub struct Facts {
     pub now: Time,
     /// The red switch is thrown, in its author's words.
     pub(crate) paused: Option<String>,
+    /// Why every watcher refuses its board, with what mends that.
+    pub(crate) refused: Option<Error>,
     /// The task.
     pub detail: Detail,
     /// What the log of its newest attempt says.

@@ -65,6 +65,10 @@ impl Stand {
 
 /// How it stands, and whether a person must go on with it.
 pub(crate) fn of(f: &Facts) -> Stand {
+    if let Some(e) = f.refused.as_ref().filter(|_| !f.is_over()) {
+        let says = format!("{}, and {}", f.detail.task.status, e.what);
+        return Stand::new(Kind::NeedsPerson, says).more(e.hint.as_deref().map(upper));
+    }
     let stand = found(f);
     match stand.kind {
         Kind::Over | Kind::NeedsPerson => stand,

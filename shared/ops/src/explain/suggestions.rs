@@ -80,6 +80,14 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     let (id, hand, flags) = (task_word(&f.detail.task.id), &f.hand, &f.flags);
     let heal = |id: &str| remedy::comment(hand, id, "watchbill: heal", f.own_board);
     let mut all = Commands::default();
+    if let Some(hint) = f.refused.as_ref().and_then(|e| e.hint.as_deref()) {
+        // Whatever would let a task go on is refused as well.
+        if let Some(run) = hint.split('`').nth(1) {
+            all.add("repair the board, in the order that is said above", run.to_owned());
+        }
+        all.add("see what is wrong with it", format!("watchbill doctor{flags}"));
+        return all.0;
+    }
     if f.paused.is_some() {
         all.add("let the watchers change this board again", format!("watchbill unpause{flags}"));
     }

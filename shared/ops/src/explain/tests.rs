@@ -9,6 +9,7 @@ use super::standing::{self, Kind};
 use super::summary::Shared;
 use super::{deeds, diagnosis, suggestions};
 use base::cause::Cause;
+use base::error::Error;
 use board::testing::{NOW, ago, detail, event, run};
 use board::{Detail, Event, Kin, Run, Status};
 use logs::provider::Id;
@@ -30,6 +31,7 @@ fn facts(detail: Detail) -> Facts {
         own_board: false,
         now: NOW,
         paused: None,
+        refused: None,
         life: None,
         is_for_people: false,
         woke: None,
@@ -1092,4 +1094,30 @@ fn what_was_found_of_its_session_comes_first() {
     f.detail.runs[0] = run(1, "luna", Some("reclaimed"));
     let trouble = diagnosis::newest(&f, None).unwrap();
     assert!(trouble.detail.contains(&format!(": {ill}; reclaimed, its claim was revoked")), "{trouble:?}");
+}
+
+#[test]
+fn a_task_of_a_board_that_is_refused_says_so_first_and_nothing_is_unblocked() {
+    let damaged = board::sqlite::damaged("/b/kanban.db", "wrong # of entries in index idx_tasks_status");
+    let refused = Some(
+        Error::new(base::error::Kind::Data, "/b/kanban.db", "this board is split: process 7 writes")
+            .hint("run `kill -9 7` now, not a restart"),
+    );
+    for (refused, what, run) in [
+        (
+            Some(damaged),
+            "blocked, and this board is damaged (wrong # of entries",
+            "sqlite3 '/b/kanban.db' REINDEX",
+        ),
+        (refused, "blocked, and this board is split: process 7 writes", "kill -9 7"),
+    ] {
+        let f =
+            Facts { refused, ..task(Status::Blocked, vec![event("blocked", 600, json!({"reason": "x"}))]) };
+        let stand = standing::of(&f);
+        assert!(stand.says.starts_with(what), "{stand:?}");
+        assert_eq!(stand.kind, Kind::NeedsPerson);
+        let commands = suggestions::of(&f, &stand);
+        assert_eq!(commands[0].run, run);
+        assert!(!commands.iter().any(|c| c.run.contains("unblock")), "{commands:?}");
+    }
 }

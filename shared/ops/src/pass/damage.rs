@@ -1,16 +1,22 @@
 //! Whether a board is damaged. A pass looks for a reason only, which is cheap; SQLite checks the file where there is one.
 //!
-//! A reason is a copy that Hermes left when it refused the board (`kanban.db.corrupt.*.bak`), or an earlier pass that failed on
-//! the file. What a check answered is remembered, so that copies of a board that was repaired since cost nothing.
+//! A reason is a copy that Hermes left when it refused the board (`kanban.db.corrupt.*.bak`), an earlier pass that failed on the file,
+//! a look of `doctor` that found it damaged, or the last words of a worker whose report Hermes refused. What a check answered is
+//! remembered, so that copies of a board that was repaired since cost nothing.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base::error::Result;
 use base::time::Time;
 use board::sqlite::damaged;
 use board::{Board, BoardId};
+use logs::Reading;
 use logs::cache::Cache;
+use policy::runtime::{LogAsk, LogFiles, LogReader};
+
+/// What Hermes says where it refuses a board, as far as it stands in the log of a worker: a tool's error is cut after 45 characters.
+pub const REFUSED: &str = "Refusing to open corrupt kan";
 
 /// Largest board that is checked without a reason, in bytes. A check reads the whole file: about 700 MB a second.
 const MAX_BYTES: u64 = 1 << 30;
@@ -64,6 +70,35 @@ pub fn look(board: &dyn Board, cache: &mut Cache, now: Time, when: When) -> Resu
 /// Has the next pass check the board: this one failed on the file itself, or saw what damages it.
 pub(crate) fn doubt(id: &BoardId, cache: &mut Cache, now: Time) {
     cache.sight(&doubt_of(id), now);
+}
+
+/// Has every pass check the board from now on until it is repaired: `doctor` found what they would not have looked for. What else it saw
+/// is not remembered.
+pub fn remember(id: &BoardId, place: Option<PathBuf>, now: Time) {
+    let mut cache = Cache::open(place);
+    doubt(id, &mut cache, now);
+    // Where the memory cannot be written, that is a finding of its own.
+    drop(cache.save());
+}
+
+/// Reads logs, and has the next pass check the board where the last words of a worker say that Hermes refused it: a copy of it is not
+/// always left, for example on a full disk. Each attempt that says so is a reason once, or one of before a repair would be for ever.
+pub(crate) struct Heard<'a>(pub(crate) LogFiles<'a>);
+
+impl LogReader for Heard<'_> {
+    fn read(&self, ask: &LogAsk<'_>, cache: &mut Cache) -> Reading {
+        let reading = self.0.read(ask, cache);
+        if reading.last_words.iter().any(|words| words.contains(REFUSED)) {
+            let of_task = format!("damage:said:{}:{}:", ask.board.at, ask.task);
+            let key = format!("{of_task}{}", ask.since.0);
+            if !cache.is_known(&key) {
+                cache.forget(&of_task, &BTreeSet::new());
+                cache.sight(&key, ask.now);
+                doubt(ask.board, cache, ask.now);
+            }
+        }
+        reading
+    }
 }
 
 fn doubt_of(id: &BoardId) -> String {

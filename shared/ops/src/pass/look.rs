@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Tools;
+use super::damage::Heard;
 use base::error::Result;
 use base::registry::HEAL;
 use board::several_hosts::{self, Duty};
@@ -67,7 +68,7 @@ pub fn around<T>(
     let mut world = World {
         board,
         host,
-        logs: &LogFiles(&patterns),
+        logs: &Heard(LogFiles(&patterns)),
         cache: tools.cache,
         runtime: &runtime,
         profile: &profile,

@@ -1,4 +1,4 @@
-//! A command of a board that several hosts share, with a server that can be cut off.
+//! A command of a board that several hosts share, with a server that can be cut off; and of a file that is busy or away as it ends.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -217,4 +217,73 @@ fn the_end_of_a_command_waits_for_room_on_a_full_disk() {
     let code = hand.harness(work, None, &AtomicBool::new(false)).unwrap();
     assert_eq!((code, desk.line.full.get()), (0, 0));
     assert_eq!(hand.look(TASK).unwrap().task.status, Status::Done);
+}
+
+/// Works on a file while `trouble` happens to it from the moment the command runs, and gives how the task stands after that.
+#[track_caller]
+fn ended_beside(command: &str, trouble: impl FnOnce(&Path) + Send) -> Detail {
+    let mut desk = Desk::new();
+    desk.config.board.busy_timeout = Duration::from_millis(100);
+    let (mut hand, root) = (desk.hand(), desk.folder.path());
+    // Another file than that of the server. Readers are kept out of one without a write-ahead log alone.
+    let db = root.join("other.db");
+    let id = BoardId { at: db.clone().into(), slug: None, root: Some(root.to_owned()) };
+    board::create(&id.at, Duration::from_secs(1)).unwrap();
+    rusqlite::Connection::open(&db).unwrap().execute_batch("PRAGMA journal_mode = DELETE").unwrap();
+    hand.board = board::open(&id, Mode::Change, Duration::from_millis(100)).unwrap();
+    let work = desk.work(&mut hand, &format!("touch begun; sleep 1; {command}"));
+    let begun = root.join("begun");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !begun.exists() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            trouble(&db);
+        });
+        // How the command ended is its exit code; a refusal says what became of its task.
+        match hand.harness(work, None, &AtomicBool::new(false)) {
+            Ok(code) => assert_eq!(code, 0),
+            Err(e) => assert_eq!(e.kind, Kind::Partial, "{e}"),
+        }
+    });
+    hand.look(TASK).unwrap()
+}
+
+/// Another process has the whole file to itself for 2 s, for example to VACUUM it.
+fn exclusive(db: &Path) {
+    let other = rusqlite::Connection::open(db).unwrap();
+    other.execute_batch("PRAGMA busy_timeout = 5000; BEGIN EXCLUSIVE").unwrap();
+    std::thread::sleep(Duration::from_secs(2));
+    other.execute_batch("ROLLBACK").unwrap();
+}
+
+#[test]
+fn the_end_of_a_command_waits_for_a_file_that_another_process_has_to_itself() {
+    assert_eq!(ended_beside("true", exclusive).task.status, Status::Done);
+    let seen = ended_beside("exit 3", exclusive);
+    assert_eq!((seen.task.status, seen.task.failures), (Status::Ready, 1));
+    // A refusal by its provider is for `heal`, which reads how the command itself ended.
+    let seen = ended_beside("echo 'Error: HTTP 429: Rate limit reached'; exit 3", exclusive);
+    let end = seen.events.iter().find(|e| e.kind == EventKind::CommandEnded);
+    assert_eq!((seen.task.status, end.is_some()), (Status::Running, true), "{:?}", seen.events);
+}
+
+#[test]
+fn the_end_of_a_command_waits_for_a_file_that_was_moved_away_or_replaced() {
+    let aside = |db: &Path| {
+        let aside = db.with_extension("aside");
+        fs::rename(db, &aside).unwrap();
+        std::thread::sleep(Duration::from_secs(2));
+        fs::rename(&aside, db).unwrap();
+    };
+    assert_eq!(ended_beside("true", aside).task.status, Status::Done);
+    let copied = |db: &Path| {
+        let copy = db.with_extension("copy");
+        fs::copy(db, &copy).unwrap();
+        fs::remove_file(db).unwrap();
+        std::thread::sleep(Duration::from_secs(2));
+        fs::rename(&copy, db).unwrap();
+    };
+    let seen = ended_beside("true", copied);
+    assert_eq!(seen.task.status, Status::Done, "it is done on the board that is there now");
 }
