@@ -493,7 +493,7 @@ fn a_bundle_tells_what_was_done_and_no_text_of_a_task() {
     let whole: Value = serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
     let step = &whole["boards"][0]["steps"][0];
     let said = ["task", "kind", "by"].map(|key| step[key].as_str().unwrap_or_default());
-    assert_eq!(said, ["t_00000002", "reclaimed", "heal"], "{whole:#}");
+    assert_eq!(said, ["t_00000002", "crashed", "heal"], "{whole:#}");
     assert_eq!(whole["boards"][0]["open"]["ready"], 2, "{whole:#}");
     assert!(whole["findings"].as_array().is_some_and(|all| !all.is_empty()), "{whole:#}");
     assert!(whole["config"].as_array().unwrap().iter().all(|v| v["origin"] != "default"), "{whole:#}");

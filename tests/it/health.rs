@@ -323,7 +323,7 @@ fn a3_nobody_is_stopped_for_a_silence_in_which_the_machine_slept() {
     w.board.slept(7_000);
     w.is_left("skipped: worker alive");
     // Once it was silent for as long while the machine was awake, it is stopped.
-    w.board.remembers_more(2_400);
+    w.board.is_awake_for(2_400);
     assert!(w.heal(&[]).contains("resume: Stalled"));
     assert!(!w.worker.is_running());
 }
