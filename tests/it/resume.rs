@@ -170,7 +170,7 @@ fn a1d_a_worker_that_ended_without_a_word_is_told_apart() {
     n.noted();
     let said = n.settled();
     assert!(said.contains("requeue"), "{said} {}", n.b.kinds(ID));
-    let trail = n.b.payload(ID, "reclaimed");
+    let trail = n.b.payload(ID, "crashed");
     let want = json!(["RUNNING>RESUMING:session_exited", "RESUMING>PENDING:resume-ready"]);
     assert_eq!(trail["watchbill"]["transitions"], want);
 }
