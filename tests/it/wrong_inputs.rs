@@ -323,8 +323,12 @@ fn a_board_whose_file_is_lost_is_missed_beside_another_one() {
         // Empty, as some programs leave it.
         fs::write(&b.db, "").unwrap();
     }
-    // Whoever takes one away does so with its folder.
     fs::rename(&kept, &b.db).unwrap();
+    assert_eq!(look("heal", &["-n"]).code, 0);
+    // With its folder it is missed too, until somebody says that this is meant.
     fs::remove_dir_all(&side).unwrap();
+    let said = look("heal", &["-n"]);
+    assert!(said.code == 1 && said.err.contains("watchbill forget"), "{said:?}");
+    assert_eq!(look("watchbill", &["forget", "--board", "side"]).code, 0);
     assert_eq!(look("heal", &["-n"]).code, 0);
 }

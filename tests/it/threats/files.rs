@@ -84,7 +84,7 @@ fn a_memory_that_leads_elsewhere_is_neither_read_nor_written() {
     let (b, state) = remembers();
     pipe(&state);
     let told = in_time(b.command("heal"));
-    assert!(told.code == 0 && told.err.contains("not a regular file"), "{told:?}");
+    assert!(told.code == 1 && told.err.contains("not a regular file"), "{told:?}");
     assert_eq!(b.task("t_00000001", "status"), "ready");
 
     let (b, state) = remembers();
