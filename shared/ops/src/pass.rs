@@ -83,7 +83,7 @@ impl Tools<'_> {
 
 /// Runs one pass over one board. Never fails as a whole: the report says what happened.
 pub fn run<W: Watcher>(watcher: &W, id: &BoardId, tools: &mut Tools<'_>) -> BoardReport {
-    let report = reported(id, |report| {
+    let mut report = reported(id, |report| {
         let mut board = open::for_watcher(id, watcher.only_looks(), tools, report)?;
         gateway::note(id, tools.host, tools.cache, tools.pass.now);
         let (seen, found) = look::around(&mut *board, tools, |world, pass| {
@@ -98,6 +98,9 @@ pub fn run<W: Watcher>(watcher: &W, id: &BoardId, tools: &mut Tools<'_>) -> Boar
     });
     if report.error.as_ref().is_some_and(|e| e.kind == Kind::Damaged) {
         damage::doubt(id, tools.cache, tools.pass.now);
+    }
+    if let Some(e) = report.error.as_mut().filter(|e| e.kind == Kind::NoInput) {
+        e.hint = e.hint.take().or_else(|| history::mend(id, tools.cache));
     }
     report
 }

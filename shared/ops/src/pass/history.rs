@@ -49,6 +49,12 @@ pub(crate) fn command(at: &str) -> String {
     format!("watchbill forget --db {}", shell_word(at))
 }
 
+/// What mends that a board which passes looked at is not there.
+pub(super) fn mend(id: &BoardId, cache: &Cache) -> Option<String> {
+    let command = command(&id.at.to_string());
+    known(id, cache).map(|_| format!("put it back, or run `{command}` where that is meant"))
+}
+
 /// What is so where another board lies in the place of one that passes looked at.
 ///
 /// # Errors
