@@ -265,6 +265,14 @@ fn upper(text: &str) -> String {
     chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
+/// That the worker of an attempt blocked its task, with its reason.
+fn stopped_by_worker(d: &Detail) -> Option<String> {
+    let run = d.runs.iter().find(|r| r.outcome.as_deref() == Some("blocked"))?;
+    let reason = run.summary.as_deref().or(run.error.as_deref()).filter(|s| !s.is_empty());
+    let reason = reason.map_or_else(String::new, |s| format!(": {s}"));
+    Some(format!("its worker blocked it{reason}"))
+}
+
 fn over(f: &Facts, word: &str) -> Stand {
     let d = &f.detail;
     let event = if word == "done" { EventKind::Completed } else { EventKind::Archived };
@@ -281,7 +289,7 @@ fn over(f: &Facts, word: &str) -> Stand {
     let (by, nth) = if word == "done" { (by, nth) } else { (String::new(), String::new()) };
     let more = match diagnosis::newest(f, None) {
         Some(trouble) => format!("On the way: {}", trouble.says()),
-        None => diagnosis::waited(f).map_or_else(
+        None => diagnosis::waited(f).or_else(|| stopped_by_worker(d)).map_or_else(
             || "Nothing went wrong with it, as far as this board tells".into(),
             |w| format!("On the way: {w}"),
         ),

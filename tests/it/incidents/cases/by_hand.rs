@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::super::incident::Incident;
-use super::super::verdict::Expect::{Handed, Left};
+use super::super::verdict::Expect::{Handed, Left, Recovered};
 use super::super::world::Act;
 use crate::support::dead_pid;
 
@@ -27,9 +27,9 @@ pub fn all() -> Vec<Incident> {
                 w.act("luna", Act::Blocks("need credentials", "capability"));
                 w.task(json!({}));
             },
-            Handed("no-decision"),
+            Recovered,
         )
-        .remark("The orchestrator is asked first. It may set such a task free with the commands of its card; a decision in its card's metadata lifts no block of a worker, and then a person is asked."),
+        .remark("The orchestrator is asked first. Its decision is carried out, since the card is about this block; what else a worker blocked, a person lifts."),
         Incident::new(
             "E9",
             "blocked twice for one reason, so in triage",
