@@ -111,7 +111,7 @@ pub(crate) fn board(id: &BoardId, tools: &mut Tools<'_>, when: When) -> BoardSee
         at: id.at.clone(),
         damage: answers.then(|| damaged(id, tools, when)).flatten(),
         read,
-        replaced: replaced(id, tools),
+        replaced: answers.then(|| replaced(id, tools)).flatten(),
         locked,
         split: tools.split(id).unwrap_or(Split::Whole),
         wedge: pass::lock::wedge(id, tools),
