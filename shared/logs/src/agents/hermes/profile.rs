@@ -2,7 +2,7 @@
 //! They are never translated, and no answer of a model stands in them.
 //!
 //! The times are the wall time of the machine that wrote them, without a zone. They are taken as the wall time of
-//! the machine that reads, unless an offset is given; for the hour in which a clock is set back see [`is_after_the_change`].
+//! the machine that reads, unless an offset is given; for the hour in which a clock is set back see `is_after_the_change`.
 
 use chrono::{FixedOffset, Local, MappedLocalTime, NaiveDateTime, TimeZone};
 use serde::{Deserialize, Serialize};
