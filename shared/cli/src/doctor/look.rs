@@ -111,7 +111,6 @@ pub(crate) fn board(id: &BoardId, tools: &mut Tools<'_>, when: When) -> BoardSee
         at: id.at.clone(),
         damage: answers.then(|| damaged(id, tools, when)).flatten(),
         read,
-        replaced: answers.then(|| replaced(id, tools)).flatten(),
         locked,
         split: tools.split(id).unwrap_or(Split::Whole),
         wedge: pass::lock::wedge(id, tools),
@@ -120,12 +119,6 @@ pub(crate) fn board(id: &BoardId, tools: &mut Tools<'_>, when: When) -> BoardSee
         // Root sees the environment of everybody.
         owner: meta.map(|m| m.uid()).filter(|owner| *owner != me.as_raw() && !me.is_root()),
     }
-}
-
-/// What is so where another board lies in its place. Why it cannot be read is said of it anyway.
-fn replaced(id: &BoardId, tools: &Tools<'_>) -> Option<String> {
-    let mut board = tools.open(id, Mode::Look).ok()?;
-    history::replaced(&mut *board, tools.cache).ok()?
 }
 
 /// What is wrong with the board's file, as far as that was asked: a check reads all of it.
@@ -152,6 +145,8 @@ fn read(id: &BoardId, tools: &mut Tools<'_>, when: When) -> Result<BoardRead> {
             true => runtime::unreadable(id),
             false => Vec::new(),
         },
+        // Why its history cannot be read is said of it anyway.
+        replaced: history::replaced(&mut *board, tools.cache).unwrap_or_default(),
         runtime,
     };
     BoardRead::of(&mut *board, around, tools.pass.now)

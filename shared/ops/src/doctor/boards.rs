@@ -37,8 +37,6 @@ pub struct BoardSeen {
     pub at: Location,
     /// What it says, or why it says nothing.
     pub read: Result<BoardRead, Error>,
-    /// What is so where another board lies in its place.
-    pub replaced: Option<String>,
     /// Files and folders beside it that cannot be written and must be.
     pub locked: Vec<PathBuf>,
     /// Whether it is split.
@@ -85,6 +83,8 @@ pub struct BoardRead {
     pub off: Vec<Neighbour>,
     /// Settings and logs of Hermes that cannot be read, with the reason.
     pub unreadable: Vec<String>,
+    /// What is so where another board lies in the place of one that passes looked at.
+    pub replaced: Option<String>,
 }
 
 /// What is around a board: the runtime, and what of it is known beside.
@@ -101,6 +101,8 @@ pub struct Around {
     pub hosts: Option<Attended>,
     /// Settings and logs of Hermes that cannot be read, with the reason.
     pub unreadable: Vec<String>,
+    /// What is so where another board lies in the place of one that passes looked at.
+    pub replaced: Option<String>,
 }
 
 impl BoardRead {
@@ -113,7 +115,7 @@ impl BoardRead {
         let rows = board.all_open()?;
         let mut events = board.events(now.plus(-BACK), MAX_EVENTS)?;
         let newest = clock::newest(board, &mut events, now)?;
-        let Around { runtime, gone, stopped, has_service, hosts, unreadable } = around;
+        let Around { runtime, gone, stopped, has_service, hosts, unreadable, replaced } = around;
         let free = runtime.dispatcher == Dispatcher::Absent && runtime.is_daemon;
         let lately = events.iter().map(|(_, e)| e).filter(|e| now.since(e.at) <= TICKED);
         let gone = gone.filter(|g| free && !lately.clone().any(|e| is_tick(e) && g.is_not_by(e)));
@@ -135,6 +137,7 @@ impl BoardRead {
             has_service,
             off: hosts.map(off).unwrap_or_default(),
             unreadable,
+            replaced,
         })
     }
 }
@@ -154,7 +157,7 @@ pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
         all.push(Finding::warning("other-user", &seen.name, what).todo(todo));
     }
     let Ok(read) = &seen.read else { return all };
-    all.extend(seen.replaced.as_ref().map(|what| {
+    all.extend(read.replaced.as_ref().map(|what| {
         Finding::error("board-replaced", &seen.name, what).todo(history::todo(&seen.at.to_string()))
     }));
     all.push(clock(seen, read, now));

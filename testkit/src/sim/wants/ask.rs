@@ -112,6 +112,7 @@ impl Asked<'_> {
             stopped: false,
             has_service: false,
             unreadable: Vec::new(),
+            replaced: None,
             hosts: None,
         };
         let read = BoardRead::of(&mut *self.sim.open(), around, self.set.now);
@@ -120,7 +121,6 @@ impl Asked<'_> {
             name: "memory".into(),
             at: self.id.at.clone(),
             read,
-            replaced: None,
             locked: Vec::new(),
             split: if is_split { Split::Split { pids: vec![9] } } else { Split::Whole },
             damage: None,
