@@ -396,6 +396,12 @@ impl Detail {
         self.newest_claim().filter(|e| e.trail().is_some()).and(self.task.claim_expires)
     }
 
+    /// Until when a sign of life of its worker is good: its own, or the end of such a claim, which is believed no longer than
+    /// `ceiling` seconds.
+    pub fn good_until(&self, sign: Time, ceiling: i64) -> Time {
+        self.claimed_until().map_or(sign, |until| until.min(sign.plus(ceiling)).max(sign))
+    }
+
     /// The lock of the newest claim, which the history keeps after rows and runs have lost it.
     pub fn newest_lock(&self) -> Option<&str> {
         self.newest_claim()?.payload.get("lock")?.as_str()

@@ -133,10 +133,11 @@ fn remembered(cache: &mut Cache, boot: &str, offset: i64, slept: Option<i64>, at
     note_boot(cache, boot, offset);
     let moved = cache.clock_moved(boot, offset);
     // While the machine was suspended nothing could give a sign of life.
-    let has_slept = slept.map(|slept| has_slept(cache, boot, slept));
-    if let Some(slept) = slept {
+    let has_slept = slept.map(|slept| {
+        let has_slept = has_slept(cache, boot, slept);
         note_sleep(cache, boot, slept);
-    }
+        has_slept
+    });
     if has_slept == Some(Some(true)) {
         cache.forget(WOKE, &BTreeSet::new());
         cache.sight(WOKE, at);

@@ -175,16 +175,20 @@ impl Facts {
         self.queued.is_some_and(|at| self.now.since(at) < self.patience)
     }
 
+    /// When a claim is over that stands on it since then: whatever the row says, none lasts longer than `heal.claim_ceiling`.
+    pub(crate) fn claim_ends(&self, since: Time) -> Time {
+        let latest = since.plus(self.claim_ceiling);
+        self.detail.task.claim_expires.map_or(latest, |at| at.min(latest))
+    }
+
     /// A claim that was left on a task which does not run, and since when it is over: nothing starts it, and `heal` does not know
-    /// whether somebody still works on it. Whatever the row says, no claim lasts longer than `heal.claim_ceiling`.
+    /// whether somebody still works on it.
     pub(crate) fn left_claim(&self) -> Option<(&str, Time)> {
         let t = &self.detail.task;
         let lock = t.claim_lock.as_deref()?;
         let stands = matches!(t.status, Status::Ready | Status::Todo | Status::Blocked);
         let is_unknown = self.take(HEAL).is_some_and(|take| take.verdict == Verdict::Unknown);
-        let began = self.newest(EventKind::Claimed).map_or(t.created_at, |e| e.at);
-        let latest = began.plus(self.claim_ceiling);
-        let ends = t.claim_expires.map_or(latest, |at| at.min(latest));
+        let ends = self.claim_ends(self.newest(EventKind::Claimed).map_or(t.created_at, |e| e.at));
         (stands && is_unknown && ends <= self.now).then_some((lock, ends))
     }
 

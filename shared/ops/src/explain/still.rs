@@ -4,7 +4,7 @@ use super::facts::{Facts, Verdict};
 use super::standing::{Kind, Stand, is_promoted};
 use base::quote;
 use base::registry::HEAL;
-use base::time::{Time, words};
+use base::time::words;
 use board::Status;
 use card::task_word;
 use host::Life;
@@ -163,7 +163,8 @@ pub(super) fn for_people(f: &Facts, stand: &Stand) -> Option<Stand> {
     };
     let is_left = f.is_for_people || f.runtime.dispatcher == Dispatcher::Absent;
     let (since, most) = (f.now.since(f.since()), if is_left { f.patience } else { PASSED_OVER });
-    let claim = f.detail.task.claim_lock.as_deref().map(|lock| (quote::inline(lock, 80), claim_ends(f)));
+    let claim =
+        f.detail.task.claim_lock.as_deref().map(|lock| (quote::inline(lock, 80), f.claim_ends(f.since())));
     let is_claimed = claim.as_ref().is_some_and(|(_, ends)| *ends > f.now);
     if stand.kind != Kind::Fine || since < most || is_claimed || f.hands_off().is_some() {
         return None;
@@ -195,12 +196,6 @@ pub(super) fn claimed(f: &Facts, stand: Stand) -> Stand {
     Stand::new(Kind::NeedsPerson, says).more(Some(more))
 }
 
-/// When a claim on a task that does not run is over: whatever the row says, none lasts longer than `heal.claim_ceiling`.
-fn claim_ends(f: &Facts) -> Time {
-    let latest = f.since().plus(f.claim_ceiling);
-    f.detail.task.claim_expires.map_or(latest, |at| at.min(latest))
-}
-
 /// Whether its worker lives has not been known for long, and nothing was heard of it.
 pub(super) fn unknown(f: &Facts, _: &Stand) -> Option<Stand> {
     let (d, t) = (&f.detail, &f.detail.task);
@@ -210,8 +205,7 @@ pub(super) fn unknown(f: &Facts, _: &Stand) -> Option<Stand> {
     }
     let began = d.current_run().map(|run| run.started_at).or(t.started_at).unwrap_or(t.created_at);
     let beat = t.last_heartbeat_at.map_or(began, |at| at.max(began));
-    let heard = d.claimed_until().map_or(beat, |until| until.min(beat.plus(f.claim_ceiling)).max(beat));
-    let silent = f.now.since(heard);
+    let silent = f.now.since(d.good_until(beat, f.claim_ceiling));
     let wakes = f.woke.is_some_and(|woke| f.now.since(woke) < WAKING);
     if silent < BLIND || wakes {
         return None;

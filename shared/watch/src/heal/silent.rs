@@ -42,13 +42,11 @@ impl Rules<'_> {
         }
     }
 
-    /// When the newest sign of life of a worker was good for: until the end of its claim, which is believed no longer than
-    /// `heal.claim_ceiling`.
+    /// Until when the newest sign of life of a worker is good.
     fn heard(&self, t: &TaskSeen) -> Time {
         let written = t.vitals.as_ref().and_then(|vitals| vitals.active).filter(|at| self.is_sane(*at));
         let sign = self.seen.now.plus(-self.quiet(t));
         let sign = written.map_or(sign, |written| sign.max(written));
-        let latest = sign.plus(seconds(self.policy.claim_ceiling));
-        t.detail.claimed_until().map_or(sign, |until| until.min(latest).max(sign))
+        t.detail.good_until(sign, seconds(self.policy.claim_ceiling))
     }
 }

@@ -230,7 +230,6 @@ impl<'a> Rules<'a> {
         format!("{} {}", self.hand(), words.join(" "))
     }
 
-    /// Whether there is such a profile, as far as is known.
     /// Whether a watcher gave a card to this profile, on a board that several hosts share: it may be the orchestrator that another host names.
     /// Were it taken away here, that host would give it back.
     pub(super) fn is_named(&self, card: &Detail, profile: &str) -> bool {
@@ -257,6 +256,7 @@ impl<'a> Rules<'a> {
         );
     }
 
+    /// Whether there is such a profile, as far as is known.
     pub(super) fn exists(&self, profile: &str) -> bool {
         !profile.is_empty() && self.known.has(profile) != Some(false)
     }
