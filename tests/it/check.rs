@@ -196,7 +196,9 @@ fn a_board_in_whose_place_an_empty_one_lies_needs_a_person_until_that_is_meant()
         // Or a person says that the other one is meant.
         put(&b, Some(&new));
         says(check(&b, &[]), "CRITICAL", 2);
-        assert_eq!(tools::run(&b, &["forget"]).code, 2, "not of every board at once");
+        let all = tools::run(&b, &["forget"]);
+        let said = "watchbill forget: no board is named; name the board with --board or --db\n";
+        assert_eq!((all.code, all.err.as_str()), (2, said), "not of every board at once");
         let forgotten = tools::run(&b, &["forget", "--db", &db, "--json"]).json();
         assert_eq!(forgotten["boards"][0]["forgotten"], true, "{forgotten:#}");
         let again = tools::run(&b, &["forget", "--db", &db]).ok();

@@ -29,7 +29,7 @@ pub(super) fn run(args: &ForgetArgs) -> Result<u8> {
     let common = &args.common;
     if common.db.is_empty() && common.board.is_empty() {
         let hint = "name the board with --board or --db";
-        return Err(Error::new(Kind::Usage, "watchbill forget", "no board is named").hint(hint));
+        return Err(Error::new(Kind::Usage, "", "no board is named").hint(hint));
     }
     let config = common.load()?.config;
     let now = common.now.unwrap_or_else(Time::of_clock);
