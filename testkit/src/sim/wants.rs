@@ -152,8 +152,8 @@ pub(super) struct Wants {
     reach: reach::Reach,
     /// Whose each task was at the last look.
     assigned: BTreeMap<String, String>,
-    /// By provider: when an attempt there was last refused, whatever by, as long as none worked there since.
-    turned_away: BTreeMap<String, i64>,
+    /// By provider: with what an attempt there was last refused, as long as none worked there since.
+    turned_away: BTreeMap<String, Cause>,
     /// When something last went on at a provider: a task was sent there, or an attempt runs or finished there.
     went: BTreeMap<String, i64>,
     /// Tasks that one of us tied to a card, with the cause.
@@ -353,7 +353,9 @@ pub(super) fn ended(truth: &mut Truth, job: &Job) {
     wants.cards.insert(job.task.clone(), second);
     wants.went.insert(provider.clone(), second);
     match job.plan {
-        Plan::Refused(_) | Plan::Starve(_) => drop(wants.turned_away.insert(provider.clone(), second)),
+        Plan::Refused(cause) | Plan::Starve(cause) => {
+            wants.turned_away.insert(provider.clone(), cause);
+        }
         Plan::Finish | Plan::Decide => drop(wants.turned_away.remove(&provider)),
         _ => {}
     }
@@ -859,12 +861,18 @@ fn is_on_its_way(truth: &Truth, d: &Detail, profile: &str) -> bool {
         return false;
     }
     let of = PROFILES.iter().find(|(name, _, _)| *name == profile).map_or(&[][..], |(_, _, to)| to);
-    // That one refuses too, nobody can know who was not refused there.
-    let is_untried = |p: &Provider| !truth.wants.turned_away.contains_key(p.name);
+    // That one refuses too, nobody can know who was not refused there; that nobody answered once tells nothing of that.
+    let is_known = |p: &Provider, cause| {
+        let last = truth.wants.turned_away.get(p.name);
+        last.is_some_and(|last| *last == cause || *last != Cause::ConnectionRefused)
+    };
     let works = |name: &&&str| {
         let provider = truth.provider_of(name);
-        let is_free =
-            provider.is_some_and(|p| is_untried(p) || p.refuses.is_none() && !truth.trials.is_refused(name));
+        let key = truth.trials.is_refused(name).then_some(Cause::Credential);
+        let is_free = provider.is_some_and(|p| {
+            let mut refuses = p.refuses.map(|(cause, _)| cause).into_iter().chain(key);
+            refuses.all(|cause| !is_known(p, cause))
+        });
         let went = provider.and_then(|p| truth.wants.went.get(p.name));
         is_free && went.is_some_and(|at| truth.second - at < UNCLAIMED)
     };

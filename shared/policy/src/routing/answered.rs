@@ -4,7 +4,7 @@
 //! was refused (0.19.0, `_touch_activity`); `board run` beats for as long as its command lives.
 
 use crate::World;
-use crate::attempts::worker::{ask, worker};
+use crate::attempts::worker::{AtWork, ask, worker};
 use crate::runtime::LogAsk;
 use base::cause::Cause;
 use base::error::Result;
@@ -47,13 +47,18 @@ fn was_answered(world: &mut World<'_>, detail: &Detail, now: Time) -> Option<boo
     if world.abroad(detail).is_some() {
         return Some(false);
     }
-    let worker = worker(world, detail, now)?;
-    match (worker.look.life, worker.vitals) {
+    let AtWork { look, vitals, .. } = worker(world, detail, now)?;
+    let is_hermes = ask(detail).is_some_and(|ask| ask.hermes_spawned);
+    shows_an_answer(look.life, vitals.map(|v| v.turns), is_hermes)
+}
+
+/// The same by what is known of the worker: whether it lives, its number of answers where its files tell one, whether Hermes started it.
+fn shows_an_answer(life: Life, turns: Option<Option<u64>>, is_hermes: bool) -> Option<bool> {
+    match (life, turns) {
         (Life::Gone, _) => Some(false),
-        (_, Some(vitals)) => vitals.turns.map(|turns| turns > 0),
-        // Hermes writes each answer down as it comes.
-        (Life::Alive, None) => ask(detail).is_some_and(|ask| ask.hermes_spawned).then_some(false),
-        (Life::Unknown, None) => None,
+        (_, Some(turns)) => turns.map(|turns| turns > 0),
+        // Hermes writes each answer down as it comes, and beats without any.
+        (Life::Alive | Life::Unknown, None) => is_hermes.then_some(false),
     }
 }
 
@@ -85,4 +90,28 @@ pub fn repeated<'a>(signals: &'a [Signal], since: Time, now: Time, config: &Conf
 fn worked(run: &Run, seconds: i64) -> bool {
     let runs = run.outcome.is_none() && run.ended_at.is_none() && run.profile.is_some();
     runs && run.last_heartbeat_at.is_some_and(|beat| beat >= run.started_at.plus(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_worker_shows_of_its_provider() {
+        let (none, unread) = (None, Some(None));
+        for (life, turns, is_hermes, shows) in [
+            (Life::Alive, Some(Some(3)), true, Some(true)),
+            (Life::Alive, Some(Some(0)), false, Some(false)),
+            (Life::Alive, unread, true, None),
+            // Its heart beats also while it waits for an answer, and who may be gone shows no more than who lives.
+            (Life::Alive, none, true, Some(false)),
+            (Life::Unknown, none, true, Some(false)),
+            (Life::Alive, none, false, None),
+            (Life::Unknown, none, false, None),
+            (Life::Gone, Some(Some(3)), false, Some(false)),
+            (Life::Gone, none, true, Some(false)),
+        ] {
+            assert_eq!(shows_an_answer(life, turns, is_hermes), shows, "{life:?} {turns:?} {is_hermes}");
+        }
+    }
 }
