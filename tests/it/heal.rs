@@ -189,6 +189,37 @@ fn rate_limited_work_is_parked_and_resumed_once_its_hold_is_over() {
 }
 
 #[test]
+fn work_whose_worker_left_it_open_once_goes_on_without_a_card_and_the_second_time_gets_one() {
+    let b = TestBoard::new();
+    b.add("t_00000f0c", "ready");
+    let recording = include_str!("../fixtures/hermes-logs/chat.t_8f3a3353.log");
+    let one = recording.split("Query: ").nth(1).unwrap().replace("t_8f3a3353", "t_00000f0c");
+    let attempt = |n: usize, began: i64| {
+        b.run_it("t_00000f0c", Some(dead_pid()), now() - began);
+        b.log("t_00000f0c", &format!("Query: {one}").repeat(n));
+        let log = fs::File::options().append(true).open(b.path().join("kanban/logs/t_00000f0c.log")).unwrap();
+        log.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(began as u64 + 20)).unwrap();
+    };
+    let start = now() - 600;
+    attempt(1, start);
+    let said = b.heal(&[]).ok();
+    assert!(
+        said.contains("t_00000f0c requeue: ") && said.contains("protocol_violation (for the first time)"),
+        "{said}"
+    );
+    assert_eq!(b.task("t_00000f0c", "status"), "ready");
+    assert_eq!(b.task("t_00000f0c", "consecutive_failures"), "0", "Hermes does not count it either");
+    assert_eq!(b.payload("t_00000f0c", "reclaimed")["watchbill"]["cause"], "protocol_violation");
+    assert_eq!(b.pass_of("synthesize-distress", 60, &[]).ok(), "", "nobody is asked about it");
+
+    attempt(2, now() + 100);
+    let said = b.later(1_000, &[]).ok();
+    assert!(said.contains("t_00000f0c park: ") && said.contains("protocol_violation"), "{said}");
+    let said = b.pass_of("synthesize-distress", 1_060, &[]).ok();
+    assert!(said.contains("t_00000f0c card: The last attempt ended on protocol_violation"), "{said}");
+}
+
+#[test]
 fn a_log_that_cannot_be_read_means_hands_off() {
     let b = TestBoard::new();
     for id in ["t_00000f07", "t_00000f08"] {

@@ -62,6 +62,11 @@ pub fn by_provider(d: &Detail) -> BTreeSet<i64> {
     written_down(d, Cause::lies_with_provider)
 }
 
+/// Attempts of which one of us wrote down that they left their task open, by their number.
+pub fn left_open(d: &Detail) -> BTreeSet<i64> {
+    written_down(d, |cause| cause == Cause::ProtocolViolation)
+}
+
 fn written_down(d: &Detail, counts: impl Fn(Cause) -> bool) -> BTreeSet<i64> {
     let of = |e: &Event| {
         let trail = e.trail().filter(|_| authorship::is_ours(e))?;

@@ -7,6 +7,7 @@ use super::resume::Warnings;
 use super::running::Death;
 use super::seen::{HostsSeen, Seen, TaskSeen};
 use super::{Rules, Verdict};
+use base::cause::Cause;
 use base::count::pick;
 use base::time::{Time, words};
 use board::several_hosts::{log_is_on, shown};
@@ -302,7 +303,8 @@ impl Rules<'_> {
 
     /// Requeues what a host left that is gone. By the board alone: its log and its folder are there.
     fn take_back(&self, t: &TaskSeen, look: &Look, because: &str) -> Verdict {
-        let death = Death { case: Rule::HostGone, what: because.to_owned(), excused: Some(""), look };
+        let cause = Cause::WorkerGone;
+        let death = Death { case: Rule::HostGone, what: because.to_owned(), excused: Some(""), cause, look };
         let stopped = self.over_cap(t, &death, because).or_else(|| self.behind_card(t, &death, because));
         stopped.unwrap_or_else(|| self.requeue(t, &death, because.to_owned(), &Warnings::default()))
     }

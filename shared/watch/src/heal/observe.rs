@@ -6,6 +6,7 @@ use super::exited::LEAVING;
 use super::gone;
 use super::resume;
 use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
+use base::cause::Cause;
 use base::error::Result;
 use base::time::Time;
 use board::{Detail, Event, EventKind, Rule, Status, Step, StepAction, Task, claim_host, hermes};
@@ -203,12 +204,10 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
         // A worker that lives has not ended on anything, whatever it said last.
         let lives = is_alive(worker.as_ref());
         let left = reading.as_ref().filter(|r| lives && r.is_left).and_then(|r| r.modified);
-        let (log, log_at, refused) = match reading.filter(|_| !lives) {
-            Some(reading) => {
-                let refused = refused(&detail, &reading);
-                (reading.end, reading.modified, refused)
-            }
-            None => (LogEnd::NoEvidence, None, Vec::new()),
+        let told = reading.as_ref().filter(|_| !lives).map(|r| told(&detail, r)).unwrap_or_default();
+        let (log, log_at) = match reading.filter(|_| !lives) {
+            Some(reading) => (reading.end, reading.modified),
+            None => (LogEnd::NoEvidence, None),
         };
         let log = match &session {
             Some(s) if matches!(log, LogEnd::Absent | LogEnd::NoEvidence) => s.end.clone(),
@@ -242,7 +241,8 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
             log_at,
             left,
             stopped_since,
-            refused,
+            refused: told.keys().copied().collect(),
+            left_open: runs_of(&told, Cause::ProtocolViolation),
             gone_since,
             vitals,
             target,
@@ -277,17 +277,20 @@ pub(super) fn waits(detail: &Detail, worker: Option<&Look>) -> Option<String> {
     Some(format!("{}:{run}", detail.task.id))
 }
 
-/// Attempts that the log says were refused. The newest one is asked about where its worker is gone, whether or not anybody booked
-/// that.
-fn refused(detail: &Detail, reading: &Reading) -> Vec<i64> {
+/// Attempts whose end the log explains, by their number. The newest one is asked about where its worker is gone, whether or not
+/// anybody booked that.
+fn told(detail: &Detail, reading: &Reading) -> BTreeMap<i64, Cause> {
     let told = ended::told(detail, reading).into_iter().map(|(run, e)| (run.id, e.cause));
     let newest = match &reading.end {
         LogEnd::Ended(e) => detail.newest_run().map(|run| (run.id, e.cause)),
         _ => None,
     };
-    let all: BTreeSet<i64> =
-        told.chain(newest).filter(|(_, cause)| ended::explains(*cause)).map(|(run, _)| run).collect();
-    all.into_iter().collect()
+    told.chain(newest).filter(|(_, cause)| ended::explains(*cause)).collect()
+}
+
+/// Those that ended on this.
+fn runs_of(told: &BTreeMap<i64, Cause>, cause: Cause) -> Vec<i64> {
+    told.iter().filter(|(_, c)| **c == cause).map(|(run, _)| *run).collect()
 }
 
 fn is_alive(worker: Option<&Look>) -> bool {

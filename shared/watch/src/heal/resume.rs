@@ -25,7 +25,7 @@ use config::{MAX_RESUMES, TreeDrift};
 use host::{Life, Look};
 use logs::usage::Tokens;
 use logs::vitals::{Turn, Vitals};
-use logs::{LogEnd, MAX_EARLIER};
+use logs::{Evidence, LogEnd, MAX_EARLIER};
 use policy::World;
 use policy::attempts::worker::fared;
 use policy::attempts::{ended, session};
@@ -171,7 +171,7 @@ pub(super) fn is_to_be_noted(t: &TaskSeen) -> bool {
         || t.session.as_ref().is_some_and(|s| matches!(s.standing, session::Standing::Orphaned(_)));
     let goes_on = match &t.log {
         LogEnd::Unreadable(_) => false,
-        LogEnd::Ended(e) => e.cause.owner() == Owner::Heal,
+        LogEnd::Ended(e) => !is_lasting(t, e),
         LogEnd::Absent | LogEnd::NoEvidence => true,
     };
     let d = &t.detail;
@@ -346,17 +346,40 @@ fn is_explained(t: &TaskSeen, run: &Run) -> bool {
     ended::explained(&t.detail).contains(&run.id) || t.refused.contains(&run.id)
 }
 
+/// Whether the next attempt would end on this as well: then the task is held, and synthesize-distress asks about it. A worker that left
+/// its task open may close it the next time, and Hermes itself starts it again at once: only the second one is asked about.
+pub(super) fn is_lasting(t: &TaskSeen, e: &Evidence) -> bool {
+    e.cause.owner() == Owner::Distress && (e.cause != Cause::ProtocolViolation || was_left_open(t))
+}
+
+/// Whether an attempt of the present episode before the newest one left the task open as well, by what one of us wrote down, else by
+/// the log, else as it was booked. A history too long to see that in may have any number of them.
+fn was_left_open(t: &TaskSeen) -> bool {
+    let d = &t.detail;
+    let (ours, known) = (ended::left_open(d), ended::recorded(d));
+    let is_such = |run: &&Run| match run.id {
+        id if known.contains(&id) => ours.contains(&id),
+        id if t.refused.contains(&id) => t.left_open.contains(&id),
+        _ => history::cause_of(run.error.as_deref()) == Some(Cause::ProtocolViolation),
+    };
+    d.is_truncated || episode(d).skip(1).any(|run| is_such(&run))
+}
+
+/// Attempts since the last success or the last word of somebody else, the newest first.
+fn episode(d: &Detail) -> impl Iterator<Item = &Run> {
+    let fresh = d.events.iter().rev().find(|e| authorship::starts_anew(d, e)).map(|e| e.at);
+    // The open attempt ends after that word, whenever it began.
+    let since = move |r: &Run| r.ended_at.is_none() || fresh.is_none_or(|fresh| r.started_at >= fresh);
+    ended::remembered(d).take_while(move |r| r.outcome.as_deref() != Some("completed") && since(r))
+}
+
 /// Attempts that died since the last success or the last word of somebody else, the open one among them. What was refused by a
 /// provider, an endpoint or the protocol did not die, however its dispatcher booked it: a pass wrote that down, or the log says it.
 /// Where the log does not reach back to an attempt, it may have been refused as well, and does not count.
 pub(super) fn attempts(t: &TaskSeen) -> i64 {
     let d = &t.detail;
     let explained: BTreeSet<i64> = ended::explained(d).into_iter().chain(t.refused.iter().copied()).collect();
-    let fresh = d.events.iter().rev().find(|e| authorship::starts_anew(d, e)).map(|e| e.at);
-    // The open attempt ends after that word, whenever it began.
-    let since = |r: &Run| r.ended_at.is_none() || fresh.is_none_or(|fresh| r.started_at >= fresh);
-    let episode = ended::remembered(d).take_while(|r| r.outcome.as_deref() != Some("completed") && since(r));
-    let dead = episode.filter(|r| died(r) && !explained.contains(&r.id));
+    let dead = episode(d).filter(|r| died(r) && !explained.contains(&r.id));
     i64::try_from(dead.count()).unwrap_or(i64::MAX)
 }
 

@@ -35,6 +35,8 @@ pub(super) struct Death<'a> {
     pub(super) what: String,
     /// Proven to be no fault of the task, for this reason; empty where the sentence says it.
     pub(super) excused: Option<&'a str>,
+    /// What ended the attempt.
+    pub(super) cause: Cause,
     pub(super) look: &'a Look,
 }
 
@@ -90,7 +92,7 @@ impl Rules<'_> {
             Some(pid) => format!("worker {pid} gone"),
             None => "no worker".to_owned(),
         };
-        self.bury(t, Death { case, what, excused, look })
+        self.bury(t, Death { case, what, excused, cause: Cause::WorkerGone, look })
     }
 
     /// A claim without a known worker is a lease: it is void once it ran out. A dead claimer proves nothing, since a
@@ -132,7 +134,16 @@ impl Rules<'_> {
             };
         }
         let what = format!("no worker known, claim ran out {} ago", words(over));
-        self.bury(t, Death { case: Rule::NoPid, what, excused: Some("its worker was never recorded"), look })
+        self.bury(
+            t,
+            Death {
+                case: Rule::NoPid,
+                what,
+                excused: Some("its worker was never recorded"),
+                cause: Cause::WorkerGone,
+                look,
+            },
+        )
     }
 
     /// A session whose server was started again is dead like a worker whose process is: no word of its claim can change that.
@@ -146,11 +157,11 @@ impl Rules<'_> {
             return Verdict::Leave(format!("{what}; quiet for {} only", words(quiet)));
         }
         let (case, excused) = (Rule::SessionOrphaned, Some("its server was started again since"));
-        self.bury(t, Death { case, what: what.to_owned(), excused, look })
+        self.bury(t, Death { case, what: what.to_owned(), excused, cause: Cause::WorkerGone, look })
     }
 
     /// Decides what becomes of the work of a worker that is gone.
-    fn bury(&self, t: &TaskSeen, death: Death<'_>) -> Verdict {
+    fn bury(&self, t: &TaskSeen, mut death: Death<'_>) -> Verdict {
         let quiet = self.quiet(t);
         if let Some(wait) = self.orphans(t, death.look) {
             return wait;
@@ -168,8 +179,12 @@ impl Rules<'_> {
             && e.cause.owner() == Owner::Distress
         {
             because.push_str(&format!("; its log ends on {}", e.cause.as_str()));
-            let why = Hold { cause: e.cause, resets: e.resets };
-            return self.park(t, death.case, death.look.proof.clone(), why, &because);
+            if resume::is_lasting(t, e) {
+                let why = Hold { cause: e.cause, resets: e.resets };
+                return self.park(t, death.case, death.look.proof.clone(), why, &because);
+            }
+            // Written down, so that the next one is known to be the second.
+            (death.cause, death.excused) = (e.cause, Some("for the first time"));
         }
         if let Some(verdict) = self.behind_card(t, &death, &because) {
             return verdict;
@@ -223,7 +238,7 @@ impl Rules<'_> {
             death.excused.filter(|_| may_excuse && tally.uncounted < i64::from(self.policy.max_uncounted));
         let verb = |because| {
             Verb::new(StepAction::Requeue, death.case.clone(), because)
-                .cause(Some(Cause::WorkerGone))
+                .cause(Some(death.cause))
                 .proof(death.look.proof.clone())
         };
         match excused {

@@ -115,6 +115,9 @@ pub struct TaskSeen {
     /// Attempts that the log says were refused, by their number: no death counts that a provider explains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<i64>,
+    /// Those of them that ended with 0 and left the task open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_open: Vec<i64>,
     /// When an earlier pass first saw this attempt's worker gone.
     pub gone_since: Option<Time>,
     /// How the present attempt fares, by its agent's own log; `None` where nothing tells of it.

@@ -326,7 +326,7 @@ impl Rules<'_> {
                     return self.unreadable(t, None, &what, over);
                 }
                 // Of whoever has it by now, or since it was set free, the log says nothing.
-                LogEnd::Ended(e) if e.cause.owner() == Owner::Distress && !is_settled(d) => {
+                LogEnd::Ended(e) if resume::is_lasting(t, e) && !is_settled(d) => {
                     let because = format!("{because}; its log ends on {}", e.cause.as_str());
                     let why = Hold { cause: e.cause, resets: e.resets };
                     return self.park(t, Rule::LeakedClaim, None, why, &because);
@@ -362,7 +362,7 @@ impl Rules<'_> {
                 let ended = d.newest_run().and_then(|r| r.ended_at).unwrap_or(d.task.created_at);
                 return self.unreadable(t, None, &what, self.seen.now.since(ended));
             }
-            LogEnd::Ended(e) if e.cause.owner() == Owner::Distress => {
+            LogEnd::Ended(e) if resume::is_lasting(t, e) => {
                 let because = format!("held by Hermes' guard, and its log ends on {}", e.cause.as_str());
                 return Verdict::Leave(because);
             }

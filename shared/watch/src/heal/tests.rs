@@ -55,6 +55,7 @@ fn blank(status: Status) -> TaskSeen {
         left: None,
         stopped_since: None,
         refused: Vec::new(),
+        left_open: Vec::new(),
         gone_since: None,
         vitals: None,
         target: None,

@@ -192,6 +192,83 @@ fn drift_is_a_warning_where_that_is_wanted_or_others_work_there() {
 }
 
 #[test]
+fn a_worker_that_left_its_task_open_once_is_started_again_and_the_second_time_is_held() {
+    let open = |edit: &dyn Fn(&mut TaskSeen)| {
+        with!(running(Life::Gone, 900), |t| {
+            t.log = ended(Cause::ProtocolViolation);
+            t.detail.task.current_run = Some(2);
+            t.detail.runs = vec![run(2, 900, None, None), run(1, 2_000, Some(1_900), Some("crashed"))];
+            (t.refused, t.left_open) = (vec![2], vec![2]);
+            edit(&mut t);
+        })
+    };
+    let first = "requeue dead-worker: worker 42 gone, last heard from 15m ago; its log ends on protocol_violation (for the first time)";
+    let second = "park dead-worker: worker 42 gone, last heard from 15m ago; its log ends on protocol_violation; held until ";
+    let alone = open(&|t| _ = t.detail.runs.pop());
+    let d = decided(alone.clone());
+    assert_eq!(line(&d), first);
+    assert_eq!((kinds(&d).as_str(), status_after(&d)), ("reclaimed commented", Some(Status::Ready)));
+    assert!(!d.steps[0].changes.iter().any(|c| matches!(c, Change::SetFailures { .. })), "not counted");
+    // The next pass knows by that.
+    let Change::AddEvent { payload, .. } =
+        d.steps[0].changes.iter().find(|c| matches!(c, Change::AddEvent { .. })).unwrap()
+    else {
+        panic!("{d:?}")
+    };
+    let written = Event { run: Some(1), ..event("reclaimed", 1_900, serde_json::to_value(payload).unwrap()) };
+    says(open(&|t| t.detail.events.push(written.clone())), second);
+
+    let noted =
+        |cause: &str| Event { run: Some(1), ..ours("watchbill_signal", 1_800, json!({"cause": cause})) };
+    let booked = |t: &mut TaskSeen| {
+        let error = "worker exited cleanly (rc=0) without calling kanban_complete or kanban_block — protocol violation";
+        t.detail.runs[1].error = Some(error.into());
+    };
+    let refused = |t: &mut TaskSeen| t.refused.push(1);
+    let left = |t: &mut TaskSeen| {
+        t.refused.push(1);
+        t.left_open.push(1);
+    };
+    let fresh = |t: &mut TaskSeen| t.detail.events.push(event("unblocked", 1_000, json!({})));
+    type Edit<'a> = &'a dyn Fn(&mut TaskSeen);
+    let table: [(&str, &[Edit<'_>], &str); 11] = [
+        ("the attempt before it died", &[], first),
+        ("the log says that of the one before as well", &[&left], second),
+        ("a gateway booked that one so", &[&booked], second),
+        ("and its log says what refused it", &[&booked, &refused], first),
+        (
+            "one of us wrote down that it left the task open",
+            &[&|t| t.detail.events.push(noted("protocol_violation"))],
+            second,
+        ),
+        ("or what refused it", &[&booked, &|t| t.detail.events.push(noted("rate_limit"))], first),
+        ("somebody spoke since", &[&booked, &fresh], first),
+        (
+            "it was done since",
+            &[&booked, &|t| t.detail.runs.insert(1, run(3, 1_500, Some(1_400), Some("completed")))],
+            first,
+        ),
+        ("too long to see", &[&|t| t.detail.is_truncated = true], second),
+        (
+            "its card is open",
+            &[&|t| t.detail.cards.push("t_0000cafe".into())],
+            "park dead-worker: worker 42 gone",
+        ),
+        (
+            "a limit set by hand counts each",
+            &[&|t| t.detail.task.max_retries = Some(3)],
+            "requeue dead-worker: worker 42 gone, last heard from 15m ago; its log ends on protocol_violation (failure 1 of 3)",
+        ),
+    ];
+    for (what, edits, want) in table {
+        let got = line(&decided(open(&|t| edits.iter().for_each(|edit| edit(t)))));
+        assert!(got.starts_with(want), "{what}: {got}");
+    }
+    // What is limited or out of iterations is held the first time.
+    says(with!(alone, |t| t.log = ended(Cause::IterationBudget)), "park dead-worker");
+}
+
+#[test]
 fn attempts_that_died_are_counted_since_the_last_success_or_the_last_word() {
     let at = |n: i64| 900 + 100 * n;
     let ended = |n: i64, how: &str| run(10 - n, at(n), Some(at(n) - 50), Some(how));
