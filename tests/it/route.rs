@@ -4,10 +4,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 
 use crate::resume::git;
-use crate::support::{Ran, TestBoard, now, ran};
+use crate::support::{Ran, TestBoard, now, ran, worker};
 
 mod answers; // what an orchestrator says on its card, and what comes of it
 mod killed; // `kill -9` in the middle of a pass, and two passes at once
@@ -182,6 +183,48 @@ fn a_refused_key_moves_too_and_without_a_fallback_the_orchestrator_is_asked() {
     b.settled(0).ok();
     assert_eq!(b.place("t_00000001"), at("luna", "blocked"));
     assert_eq!(b.count("tasks WHERE title LIKE '[BLOCKED]%' AND status = 'ready'"), "1");
+}
+
+#[test]
+fn a_card_waits_for_its_turn_while_other_work_has_the_places_and_not_for_ever() {
+    let b = TestBoard::fleet();
+    b.died_of("t_00000001", "❌ Non-retryable error (HTTP 404): HTTP 404: The model `m1` does not exist");
+    b.pass_of("synthesize-distress", 0, &[]).ok();
+    let card = b.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED] t_00000001 %'");
+    assert_eq!(b.place(&card), at("tuesday", "ready"));
+    let gateway = fs::File::create(b.path().join("kanban/.dispatcher.lock")).unwrap();
+    flock(&gateway, FlockOperation::LockExclusive).unwrap();
+    b.add("t_0000d00e", "ready");
+    let run = b.run_it("t_0000d00e", None, -600);
+    let busy = worker("t_0000d00e", run);
+    b.sql(&format!("UPDATE tasks SET worker_pid = {} WHERE id = 't_0000d00e'", busy.pid()));
+    let waits = |later: i64| {
+        let said = b.pass_of("route-blocked", later, &["-v"]).ok();
+        assert!(said.contains(&format!("{card} skipped: waits for a free place for ")), "{said}");
+        assert_eq!(b.place(&card), at("tuesday", "ready"));
+    };
+    waits(1_900);
+    waits(7_100);
+    let why = |later: i64| {
+        let at = (now() + later).to_string();
+        ran(b.command("watchbill").args(["why", "t_00000001", "--now", &at])).ok()
+    };
+    assert!(!why(1_900).contains("nobody has taken card"), "{}", why(1_900));
+    assert!(why(7_300).contains(&format!("nobody has taken card {card} for 2h")), "{}", why(7_300));
+    // Nobody has its places any more, and it is left there: somebody must look.
+    let copy = b.dump();
+    let rest = |status: &str| b.sql(&format!("UPDATE tasks SET status = '{status}' WHERE id = 't_0000d00e'"));
+    rest("scheduled");
+    b.sql("UPDATE task_events SET created_at = created_at - 7200 WHERE task_id = 't_0000d00e'");
+    let said = b.pass_of("route-blocked", 1_900, &["-n"]).ok();
+    assert!(said.contains("needs a person: nobody claimed it for 31m"), "{said}");
+    rest("running");
+    b.sql("UPDATE task_events SET created_at = created_at + 7200 WHERE task_id = 't_0000d00e'");
+    assert!(b.dump() == copy, "as it was");
+    let said = b.pass_of("route-blocked", 7_300, &[]).ok();
+    assert!(said.contains("needs a person: nobody claimed it for 2h"), "{said}");
+    assert_eq!((b.task(&card, "status"), b.task("t_00000001", "status")), ("done".into(), "blocked".into()));
+    assert_eq!(b.payload("t_00000001", "blocked")["cause"], "card-unclaimed");
 }
 
 #[test]

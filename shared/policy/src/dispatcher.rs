@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::clock::is_within;
-use crate::needs_operator::is_nobodys;
+use crate::needs_operator::{is_nobodys, untaken};
 use crate::runtime::{Dispatcher, Runtime, gateway};
 use crate::{Profiles, World, authorship};
+use base::error::Result;
 use base::time::Time;
-use board::{Event, EventKind, Link, Status, Task};
+use board::{Board, Detail, Event, EventKind, Link, Status, Task};
 use card::is_card;
 use config::span::seconds;
 
@@ -109,25 +110,115 @@ pub fn passed_over(
     events: &[(String, Event)],
     now: Time,
 ) -> BTreeSet<String> {
-    let is_recent = |e: &Event| is_within(e.at, now, PASSED_OVER);
-    let of = |wanted: fn(&Event) -> bool| tasks_of(events, |e| is_recent(e) && wanted(e));
-    let (claimed, turned) = (of(is_start), of(authorship::is_turn));
-    let started: Vec<&Task> =
-        rows.iter().chain(started).filter(|t| claimed.contains(t.id.as_str())).collect();
-    let runs: Vec<&Task> = rows.iter().filter(|t| t.status == Status::Running).collect();
+    let turned = tasks_of(events, |e| is_within(e.at, now, PASSED_OVER) && authorship::is_turn(e));
+    let starts = Starts::of(rows, started, events, now, PASSED_OVER);
     let is_left = |t: &&Task| {
         let is_new = is_within(t.created_at, now, PASSED_OVER - 1) || turned.contains(t.id.as_str());
-        if t.status != Status::Ready || t.assignee.is_none() || t.claim_lock.is_some() || is_new {
-            return false;
-        }
-        let is_behind = |o: &&&Task| o.priority <= t.priority && o.created_at > t.created_at;
-        let is_same = |o: &&&Task| o.assignee == t.assignee;
-        let (behind, same) = (started.iter().filter(is_behind), started.iter().chain(&runs).filter(is_same));
-        let is_idle = same.count() == 0;
-        let has_room = started.is_empty() && runs.is_empty();
-        behind.clone().any(|o| is_same(&o)) || (is_idle && (has_room || behind.count() > 0))
+        let stands = t.status == Status::Ready && t.assignee.is_some() && t.claim_lock.is_none();
+        stands && !is_new && starts.pass_over(t)
     };
     ids(rows, is_left)
+}
+
+/// What a dispatcher started within some seconds, and what runs.
+struct Starts<'a> {
+    started: Vec<&'a Task>,
+    runs: Vec<&'a Task>,
+}
+
+impl<'a> Starts<'a> {
+    fn of(
+        rows: &'a [Task],
+        started: &'a [Task],
+        events: &[(String, Event)],
+        now: Time,
+        within: i64,
+    ) -> Starts<'a> {
+        let claimed = tasks_of(events, |e| is_within(e.at, now, within) && is_start(e));
+        let all = rows.iter().chain(started);
+        Starts {
+            started: all.filter(|t| claimed.contains(t.id.as_str())).collect(),
+            runs: rows.iter().filter(|t| t.status == Status::Running).collect(),
+        }
+    }
+
+    /// Whether nothing was started and nothing runs: no work takes anybody's place.
+    fn is_none(&self) -> bool {
+        self.started.is_empty() && self.runs.is_empty()
+    }
+
+    /// Whether a ready task could have been started meanwhile.
+    fn pass_over(&self, t: &Task) -> bool {
+        let is_behind = |o: &&&Task| o.priority <= t.priority && o.created_at > t.created_at;
+        let is_same = |o: &&&Task| o.assignee == t.assignee;
+        let behind = self.started.iter().filter(is_behind);
+        let is_idle = self.started.iter().chain(&self.runs).filter(is_same).count() == 0;
+        behind.clone().any(|o| is_same(&o)) || (is_idle && (self.is_none() || behind.count() > 0))
+    }
+}
+
+/// Those of these cards that nobody has taken for `patience` seconds because a dispatcher that works has no place for them: other work
+/// has those, and nothing that comes behind them was started. So long a card waits for its turn, but no longer than [`PASSED_OVER`].
+///
+/// # Errors
+/// The board cannot be read.
+pub fn in_turn<'a>(
+    board: &mut dyn Board,
+    runtime: &Runtime,
+    rows: &[Task],
+    cards: impl Iterator<Item = &'a Detail>,
+    now: Time,
+    patience: i64,
+) -> Result<BTreeSet<String>> {
+    let late: Vec<(&Detail, i64)> =
+        cards.filter_map(|card| Some((card, late(card, now, patience)?))).collect();
+    let Some(longest) = late.iter().map(|(_, waited)| *waited).max().filter(|_| !board.is_own()) else {
+        return Ok(BTreeSet::new());
+    };
+    let events = board.events(now.plus(-longest), MAX_TICKS)?;
+    let started = started(board, rows, &events)?;
+    let waits = |(card, waited): &(&Detail, i64)| waits(card, runtime, rows, &started, &events, now, *waited);
+    Ok(late.iter().filter(|late| waits(late)).map(|(card, _)| card.task.id.clone()).collect())
+}
+
+/// Tasks that were claimed by these events and are not among the open ones any more.
+///
+/// # Errors
+/// The board cannot be read.
+pub fn started(board: &mut dyn Board, rows: &[Task], events: &[(String, Event)]) -> Result<Vec<Task>> {
+    let open: BTreeSet<&str> = rows.iter().map(|t| t.id.as_str()).collect();
+    let claimed = tasks_of(events, |e| e.kind == EventKind::Claimed);
+    let closed = claimed.into_iter().filter(|id| !open.contains(id)).map(str::to_owned);
+    board.titled(&closed.collect::<Vec<_>>())
+}
+
+/// For how long nobody has taken a card, where that is longer than `patience` and not longer than any wait for its turn.
+fn late(card: &Detail, now: Time, patience: i64) -> Option<i64> {
+    Some(now.since(untaken(card, now, patience)?)).filter(|waited| *waited < PASSED_OVER)
+}
+
+/// Whether one card, which has waited for so many seconds, waits for its turn.
+fn waits(
+    card: &Detail,
+    runtime: &Runtime,
+    rows: &[Task],
+    started: &[Task],
+    events: &[(String, Event)],
+    now: Time,
+    waited: i64,
+) -> bool {
+    // In the second in which it became ready, others were before it.
+    let starts = Starts::of(rows, started, events, now, waited - 1);
+    let is_at_work = match runtime.dispatcher {
+        Dispatcher::Alive(_) | Dispatcher::Ticked => true,
+        // One that cron starts is seen by what it does alone.
+        Dispatcher::Absent => !runtime.is_daemon && !starts.started.is_empty(),
+        Dispatcher::Unknown(_) => !starts.started.is_empty(),
+    };
+    // What Hermes' own guard holds back waits for no place.
+    let is_held = |e: &Event| e.kind == EventKind::RespawnGuarded && is_within(e.at, now, waited);
+    let is_held = card.events.iter().any(is_held);
+    is_at_work && !is_held && !starts.is_none() && !starts.pass_over(&card.task)
 }
 
 /// Seconds after which ready work on a board without a dispatcher needs a person, where no worker of its profile is at work.
@@ -197,6 +288,21 @@ mod tests {
     use super::*;
     use board::testing::{NOW, ago, detail, event};
 
+    fn runtime(dispatcher: Dispatcher, is_daemon: bool) -> Runtime {
+        Runtime {
+            dispatcher,
+            is_daemon,
+            failure_limit: Some(2),
+            interval: 60,
+            profiles: Profiles::default(),
+            orchestrator: None,
+            unlisted: Vec::new(),
+            unreadable: None,
+            auto_decompose: None,
+            review_dispatch: None,
+        }
+    }
+
     #[test]
     fn only_work_that_a_dispatcher_would_have_started_waits_for_one() {
         let known = ["luna"].into_iter().collect();
@@ -258,6 +364,79 @@ mod tests {
         assert!(!is_left(&[], &[], &[freed]), "it was set free since");
         let freed = ("t_00000001".to_owned(), event("unblocked", -9_000, serde_json::json!({})));
         assert!(is_left(&[], &[], &[freed]), "nothing from the future is new");
+    }
+
+    #[test]
+    fn a_card_waits_for_its_turn_while_others_have_the_places() {
+        let card = |seconds: i64| {
+            let mut d = detail("t_0000cafe", Status::Ready);
+            d.task.title = "[BLOCKED] t_00000001 rate_limited".into();
+            (d.task.assignee, d.task.priority, d.task.created_at) = (Some("tuesday".into()), 1, ago(seconds));
+            d.events = vec![event("created", seconds, serde_json::json!({"by": "synthesize-distress"}))];
+            d
+        };
+        let row = |id: &str, status: Status, who: &str, created: i64| Task {
+            assignee: Some(who.into()),
+            priority: 0,
+            created_at: ago(created),
+            ..detail(id, status).task
+        };
+        let long = [row("t_00000002", Status::Running, "luna", 9_000)];
+        let started = |id: &str, seconds: i64| {
+            (id.to_owned(), event("claimed", seconds, serde_json::json!({"lock": "host:7"})))
+        };
+        let first = [started("t_00000002", 1_200)];
+        let quick = [row("t_00000003", Status::Done, "luna", 9_000)];
+        let later = [row("t_00000002", Status::Running, "luna", 600)];
+        let deciding = [row("t_0000beef", Status::Running, "tuesday", 9_000)];
+        let guarded = {
+            let mut d = card(1_900);
+            d.events.push(event("respawn_guarded", 300, serde_json::json!({"reason": "recent_success"})));
+            d
+        };
+        let (alive, cron) = (runtime(Dispatcher::Alive(7), true), runtime(Dispatcher::Absent, false));
+        let (gone, unknown) =
+            (runtime(Dispatcher::Absent, true), runtime(Dispatcher::Unknown("?".into()), true));
+        type Case<'a> = (&'a str, &'a Runtime, &'a [Task], &'a [Task], &'a [(String, Event)], bool);
+        let table: [Case<'_>; 13] = [
+            ("one long attempt may have the only place", &alive, &long, &[], &[], true),
+            ("one that was started since", &alive, &long, &[], &first, true),
+            ("one that was started and is over", &alive, &[], &quick, &[started("t_00000003", 60)], true),
+            ("nothing runs", &alive, &[], &[], &[], false),
+            ("what came later was started instead", &alive, &later, &[], &first, false),
+            (
+                "in the second in which it was made",
+                &alive,
+                &later,
+                &[],
+                &[started("t_00000002", 1_900)],
+                true,
+            ),
+            ("its orchestrator is at work on another card", &alive, &deciding, &[], &[], true),
+            (
+                "and what came later was started besides",
+                &alive,
+                &[deciding[0].clone(), later[0].clone()],
+                &[],
+                &first,
+                true,
+            ),
+            ("the gateway is gone", &gone, &long, &[], &first, false),
+            ("one that cron starts did something", &cron, &long, &[], &first, true),
+            ("one that cron starts did nothing", &cron, &long, &[], &[], false),
+            ("nobody can tell, and something was started", &unknown, &long, &[], &first, true),
+            ("nobody can tell", &unknown, &long, &[], &[], false),
+        ];
+        for (what, runtime, rows, done, events, want) in table {
+            assert_eq!(waits(&card(1_900), runtime, rows, done, events, NOW, 1_900), want, "{what}");
+        }
+        assert!(!waits(&guarded, &alive, &long, &[], &first, NOW, 1_900), "Hermes' guard holds it back");
+
+        let late = |seconds: i64| late(&card(seconds), NOW, 1_800);
+        assert_eq!(
+            [late(1_799), late(1_800), late(7_199), late(7_200)],
+            [None, Some(1_800), Some(7_199), None]
+        );
     }
 
     #[test]
@@ -346,18 +525,6 @@ mod tests {
 
     #[test]
     fn one_that_cron_starts_is_missed_later_while_something_runs() {
-        let runtime = |is_daemon| Runtime {
-            dispatcher: Dispatcher::Absent,
-            is_daemon,
-            failure_limit: Some(2),
-            interval: 60,
-            profiles: Profiles::default(),
-            orchestrator: None,
-            unlisted: Vec::new(),
-            unreadable: None,
-            auto_decompose: None,
-            review_dispatch: None,
-        };
         let (runs, ready) =
             (detail("t_00000001", Status::Running).task, detail("t_00000002", Status::Ready).task);
         for (rows, is_daemon, want) in [
@@ -365,7 +532,7 @@ mod tests {
             (vec![runs, ready.clone()], true, TICKED),
             (vec![ready], false, TICKED),
         ] {
-            assert_eq!(patience(&rows, &runtime(is_daemon)), want);
+            assert_eq!(patience(&rows, &runtime(Dispatcher::Absent, is_daemon)), want);
         }
     }
 }

@@ -20,6 +20,7 @@ use shared::logs::usage::Usage;
 use shared::ops::timers::WATCHED;
 use shared::policy::UseAsk;
 use shared::policy::clock::FUTURE;
+use shared::policy::dispatcher::PASSED_OVER;
 
 use super::Sim;
 use super::hermes::PLACES;
@@ -741,6 +742,11 @@ fn of_task(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<
             return Some(Stand::Either);
         }
         if is_ready && second - since >= UNCLAIMED {
+            // A dispatcher that has no place for it takes it in its turn.
+            let is_in_turn = wants.halted > second - TICKED && second - since < PASSED_OVER;
+            if is_in_turn {
+                return Some(Stand::Either);
+            }
             return needs(Need::Card, since);
         }
     }

@@ -360,10 +360,7 @@ fn passed_over(
     }
     let now = site.set().now;
     let events = board.events(now.plus(-dispatcher::PASSED_OVER), MAX_TICKS)?;
-    let open: BTreeSet<&String> = rows.iter().map(|t| &t.id).collect();
-    let claimed = events.iter().filter(|(_, e)| e.kind == EventKind::Claimed).map(|(task, _)| task);
-    let done: BTreeSet<&String> = claimed.filter(|id| !open.contains(id)).collect();
-    let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
+    let done = dispatcher::started(board, rows, &events)?;
     if own_board {
         return Ok(dispatcher::unclaimed(rows, &done, &events, now));
     }
@@ -389,6 +386,7 @@ fn look(
     let own_board = board.is_own();
     let (id, Set { config, now, by_file, .. }) = (site.id(), site.set());
     let (paused, wedged) = (site.paused(), site.wedged());
+    let patience = seconds(config.routing.unclaimed);
     let slug = id.slug.as_deref().filter(|_| !by_file);
     let switched = discover::is_switched_from(id);
     let flags = match slug {
@@ -402,6 +400,10 @@ fn look(
         let details = world.board.look(tasks)?;
         let near: BTreeSet<String> = details.iter().flat_map(|d| kin(d).chain(card_of(d))).collect();
         let near = world.board.look(&near.into_iter().collect::<Vec<_>>())?;
+        let in_turn = match wedged {
+            None => dispatcher::in_turn(world.board, &runtime, rows, near.iter(), now, patience)?,
+            Some(_) => BTreeSet::new(),
+        };
         let known = &runtime.profiles;
         let about = About { rows, details: details.iter().collect(), known, clock_given: true };
         let routing = routing::facts::observe(world, &about, now)?;
@@ -430,6 +432,7 @@ fn look(
                 reading,
                 kin: kin(&d).filter_map(found).collect(),
                 card: card_of(&d).and_then(found),
+                has_turn: card_of(&d).is_some_and(|card| in_turn.contains(&card)),
                 runtime: runtime.clone(),
                 life: life(world, &d, now),
                 woke,
@@ -447,7 +450,7 @@ fn look(
                 unreached: unreached.iter().find(|u| u.stops(&d, &router)).cloned(),
                 endless: Arc::clone(&still.endless),
                 providers: providers.clone(),
-                patience: seconds(config.routing.unclaimed),
+                patience,
                 claim_ceiling: seconds(config.heal.claim_ceiling),
                 takes: survey.told_of(&d, now),
                 detail: d,

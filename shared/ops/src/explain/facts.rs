@@ -97,6 +97,8 @@ pub struct Facts {
     pub(crate) kin: Vec<Detail>,
     /// Its open distress card, else its newest one.
     pub(crate) card: Option<Detail>,
+    /// That card waits for its turn: other work has the places of a dispatcher that works.
+    pub(crate) has_turn: bool,
     /// The dispatcher and the profiles.
     pub runtime: Runtime,
     /// Whether its worker lives, where it runs and no watcher acts on it.
@@ -141,6 +143,7 @@ impl Facts {
             reading,
             kin: empty,
             card: None,
+            has_turn: false,
             life: None,
             is_for_people: false,
             is_passed_over: false,
@@ -204,7 +207,7 @@ impl Facts {
 
     /// Its open card, where nobody has taken it for too long, and since when it waits.
     pub(crate) fn untaken_card(&self) -> Option<(&Detail, Time)> {
-        let card = self.open_card()?;
+        let card = self.open_card().filter(|_| !self.has_turn)?;
         Some((card, needs_operator::untaken(card, self.now, self.patience)?))
     }
 

@@ -41,6 +41,7 @@ fn facts(detail: Detail) -> Facts {
         reading: Reading::of(LogEnd::Absent, None),
         kin: Vec::new(),
         card: None,
+        has_turn: false,
         runtime: Runtime {
             dispatcher: Dispatcher::Alive(7),
             is_daemon: true,

@@ -20,7 +20,7 @@ use policy::needs_operator::is_nobodys;
 use policy::runtime::LogAsk;
 use policy::worktree_note::{self, TreeNotes};
 use policy::{Pass, Profiles, World};
-use policy::{authorship, clock};
+use policy::{authorship, clock, dispatcher};
 
 /// Finished cards of this many seconds are looked for by themselves; older ones are found by the tasks that still wait.
 const LATELY: i64 = 3_600;
@@ -46,6 +46,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         parts: BTreeMap::new(),
         tasks: Vec::new(),
         guarded: BTreeMap::new(),
+        in_turn: BTreeSet::new(),
         trees: BTreeMap::new(),
     };
     let mut lately = world.board.events(now.plus(-LATELY), MAX_EVENTS)?;
@@ -78,7 +79,10 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     }
     let found: Vec<_> = seen.cards.iter().filter_map(|c| c.sighting(&seen.routing, now)).collect();
     seen.routing.sightings.extend(found);
-    seen.guarded = guarded(&rows, &lately, now, seconds(world.config.routing.unclaimed));
+    let patience = seconds(world.config.routing.unclaimed);
+    seen.guarded = guarded(&rows, &lately, now, patience);
+    let cards = seen.cards.iter().map(|c| &c.detail);
+    seen.in_turn = dispatcher::in_turn(world.board, &runtime, &rows, cards, now, patience)?;
     let more = more(&rows, &seen, world, &runtime.profiles).into_iter();
     let more: BTreeSet<String> = more.filter(|id| !wanted.contains(id)).collect();
     let ended = ended(&rows, &lately).into_iter().filter(|id| !wanted.contains(id));

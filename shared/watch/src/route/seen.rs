@@ -49,6 +49,9 @@ pub struct Seen {
     pub tasks: Vec<Detail>,
     /// Ready tasks that the runtime's own guard holds back, by id.
     pub guarded: BTreeMap<String, Guarded>,
+    /// Cards that nobody has taken for long because other work has the places of a dispatcher that works.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub in_turn: BTreeSet<String>,
     /// Working trees of tasks that this pass puts into other hands, by task.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trees: TreeNotes,

@@ -104,6 +104,7 @@ fn seen(routing: Routing) -> Seen {
         parts: std::collections::BTreeMap::new(),
         tasks: Vec::new(),
         guarded: std::collections::BTreeMap::new(),
+        in_turn: std::collections::BTreeSet::new(),
         trees: std::collections::BTreeMap::new(),
     }
 }

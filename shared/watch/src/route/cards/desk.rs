@@ -59,6 +59,10 @@ impl<'a> Rules<'a> {
         if waited < seconds(self.config.routing.unclaimed) {
             return;
         }
+        if self.seen.in_turn.contains(&d.task.id) {
+            let so_far = words(waited);
+            return self.leave(d, format!("waits for a free place for {so_far}: other work has them all"));
+        }
         let dispatcher = self.seen.runtime.as_ref().map(|r| &r.dispatcher);
         if matches!(dispatcher, Some(Dispatcher::Absent)) || self.seen.own_board {
             // Nobody takes anything here; that is not this card's fault.

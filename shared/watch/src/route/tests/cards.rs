@@ -273,6 +273,19 @@ fn a_card_nobody_answers_is_a_persons() {
     assert_eq!(person(&|_| {}), [""; 0]);
     let old = |c: &mut CardSeen| c.detail.events[0].at = ago(2_000);
     assert_eq!(person(&old), ["hand-over", "close-card"]);
+    // While other work has the places, it is its turn that it waits for.
+    for dispatcher in [Dispatcher::Alive(7), Dispatcher::Absent] {
+        let mut c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);
+        old(&mut c);
+        let mut s = Seen { in_turn: ["t_0000cafe".into()].into(), ..with(c.clone(), given_up(&c)) };
+        s.runtime.as_mut().unwrap().dispatcher = dispatcher;
+        let d = told(&s);
+        let left = d.left.iter().find(|l| l.task == "t_0000cafe").map(|l| l.because.as_str());
+        assert_eq!(
+            (actions(&d), left),
+            (Vec::new(), Some("waits for a free place for 33m: other work has them all"))
+        );
+    }
     let failed = |c: &mut CardSeen| {
         c.detail.task.status = Status::Blocked;
         c.detail.events.push(event("gave_up", 100, json!({})));
