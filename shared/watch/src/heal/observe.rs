@@ -67,10 +67,13 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     Ok(seen)
 }
 
-/// The finished cards of tasks whose hold these steps end.
+/// The finished cards of tasks whose hold these steps end, or that they put back into the queue.
 fn answered(world: &mut World<'_>, seen: &Seen, steps: &[Step]) -> Result<Vec<Detail>> {
-    let ends_hold = |s: &&Step| matches!(s.case, Rule::HoldOver | Rule::NoDecision);
-    let tasks: BTreeSet<&str> = steps.iter().filter(ends_hold).map(|s| s.task.as_str()).collect();
+    let goes_on = |s: &&Step| {
+        matches!(s.case, Rule::HoldOver | Rule::NoDecision)
+            || matches!(s.action, StepAction::Requeue | StepAction::Block | StepAction::Reset)
+    };
+    let tasks: BTreeSet<&str> = steps.iter().filter(goes_on).map(|s| s.task.as_str()).collect();
     let details = seen.tasks.iter().map(|t| &t.detail).filter(|d| tasks.contains(d.task.id.as_str()));
     let ids: BTreeSet<String> = details.flat_map(answer::finished_of).cloned().collect();
     match ids.is_empty() {

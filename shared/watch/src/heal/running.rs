@@ -214,9 +214,10 @@ impl Rules<'_> {
         (died > i64::from(self.policy.max_resumes)).then(|| self.capped(t, death.look, died, because))
     }
 
-    /// A hold, where a card about the task is open.
+    /// A hold, where a card about the task is open, or what was decided on one is still to be carried out.
     pub(super) fn behind_card(&self, t: &TaskSeen, death: &Death<'_>, because: &str) -> Option<Verdict> {
-        let because = format!("{because}; its distress card {} is open", t.detail.cards.first()?);
+        let open = t.detail.cards.first().map(|card| format!("its distress card {card} is open"));
+        let because = format!("{because}; {}", open.or_else(|| self.decided(&t.detail))?);
         let why = Hold { cause: Cause::WorkerGone, resets: None };
         Some(self.park(t, death.case.clone(), death.look.proof.clone(), why, &because))
     }

@@ -130,6 +130,9 @@ impl Rules<'_> {
         if let Some(card) = d.cards.first() {
             return Verdict::Leave(format!("its distress card {card} is open; route-blocked owns it"));
         }
+        if let Some(why) = self.decided(d) {
+            return Verdict::Leave(why);
+        }
         // A pass right after the one that gave it up changes nothing.
         if authorship::is_ours(event) && waited < resume::SETTLE {
             return Verdict::Wait("given up a moment ago".into(), event.at.plus(resume::SETTLE));
@@ -433,6 +436,13 @@ impl Rules<'_> {
         self.seen.answered.iter().filter(its)
     }
 
+    /// Why a task stays where it is for a decision about it that `route-blocked` has not read yet: what was decided stands on its card,
+    /// whenever that is read, and a next attempt would overtake it.
+    pub(super) fn decided(&self, d: &Detail) -> Option<String> {
+        let card = &self.answered(d).find(|card| answer::unread(card).is_some())?.task.id;
+        Some(format!("its card {card} was completed with a decision; route-blocked carries it out"))
+    }
+
     /// Ends a hold of ours when it is over. Anybody else's schedule is their word.
     pub(super) fn held(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
@@ -450,12 +460,8 @@ impl Rules<'_> {
         if let Some(card) = d.cards.first() {
             return Verdict::Leave(format!("its distress card {card} is open; route-blocked owns it"));
         }
-        // What was decided stands on the card, whenever that is read.
-        if let Some(card) = self.answered(d).find(|card| answer::unread(card).is_some()) {
-            let card = &card.task.id;
-            return Verdict::Leave(format!(
-                "its card {card} was completed with a decision; route-blocked carries it out"
-            ));
+        if let Some(why) = self.decided(d) {
+            return Verdict::Leave(why);
         }
         // route-blocked carries out what a card says, and lets the others go one by one. Where it does not run at all, they
         // must not wait for ever.

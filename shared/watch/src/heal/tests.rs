@@ -807,6 +807,35 @@ fn what_a_finished_card_says_is_route_blocked_s_to_carry_out() {
 }
 
 #[test]
+fn a_decision_that_is_not_read_yet_is_not_overtaken_by_another_attempt() {
+    let made = |status: Status| {
+        let key = "distress:t_00000001:over_budget:1".into();
+        CardMade { id: "t_0000cafe".into(), key, status, created_at: ago(3_000) }
+    };
+    let dead = with!(running(Life::Gone, 900), |t| t.detail.cards_made = vec![made(Status::Done)]);
+    let gave_up =
+        with!(given_up("pid 4 not alive", 1_200), |t| t.detail.cards_made = vec![made(Status::Done)]);
+    let unread = finished(500, true);
+    let mut read = unread.clone();
+    read.events.push(event("watchbill_decided", 400, json!({"by": "route-blocked", "refused": 1})));
+    for (t, card, want) in [
+        (
+            &dead,
+            &unread,
+            "park dead-worker: worker 42 gone, last heard from 15m ago; its card t_0000cafe was completed with a decision",
+        ),
+        (&dead, &read, "requeue dead-worker"),
+        (&dead, &finished(500, false), "requeue dead-worker"),
+        (&gave_up, &unread, "- its card t_0000cafe was completed with a decision;"),
+        (&gave_up, &read, "reset crash-loop"),
+    ] {
+        let seen = Seen { answered: vec![card.clone()], ..seen(vec![t.clone()]) };
+        let got = line(&decide(&seen, &pass(), &config()));
+        assert!(got.starts_with(want), "wanted {want:?}\n   got {got:?}");
+    }
+}
+
+#[test]
 fn crash_loops_are_reset_and_then_escalated_once() {
     says(given_up("pid 4 not alive", 1_200), "reset crash-loop: gave up 20m ago on worker_gone, reset 1");
     says(given_up("pid 4 not alive", 599), "- gave up 9m ago; next reset in");
