@@ -609,6 +609,7 @@ fn still_waits(d: &Detail, card: &Detail) -> bool {
         || is_decided_by(d, card)
         || !d.cards.is_empty()
         || d.task.status == Status::Ready
+        || is_given_on(d, card)
     {
         return false;
     }
@@ -629,6 +630,16 @@ fn still_waits(d: &Detail, card: &Detail) -> bool {
     is_newest && !since_card(d, card).iter().any(|e| ours(&e)) && is_waiting(d)
 }
 
+/// Whether somebody else gave a task that the failure breaker stopped to another profile since the card was made: Hermes counts its failures
+/// anew from there and promotes it, as soon as there is a dispatcher. That answers the card.
+fn is_given_on(d: &Detail, card: &Detail) -> bool {
+    let is_assigned = |e: &&Event| e.kind == EventKind::Assigned && !authorship::is_ours(e);
+    d.task.status == Status::Blocked
+        && !hermes::is_sticky(&d.events)
+        && since_card(d, card).iter().any(|e| is_assigned(&e))
+}
+
+/// Whether a task still waits for the word of a card that is finished.
 fn is_waiting(d: &Detail) -> bool {
     match d.task.status {
         Status::Scheduled => our_hold(d).is_some(),

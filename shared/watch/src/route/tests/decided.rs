@@ -417,6 +417,34 @@ fn what_was_left_behind_a_card_of_ours_is_not_forgotten() {
     assert_eq!(actions(&d), [("t_00000001", "ask-again")]);
 }
 
+/// Hermes promotes what the breaker stopped once somebody assigns it, be it hours later when its gateway is back.
+#[test]
+fn a_task_that_the_operator_gave_to_another_profile_is_not_asked_about_again() {
+    let given = |events: Vec<board::Event>| {
+        let mut s = answered(decision("unblock", json!({})));
+        s.answered[0].events.retain(|e| e.kind == EventKind::Created);
+        s.answered[0].events.push(event("completed", 2_000, json!({"by": ROUTE_BLOCKED})));
+        s.tasks[0].task.status = Status::Blocked;
+        s.tasks[0].events = events;
+        s.tasks[0].events.insert(2, event("linked", 70_000, json!({"parent": "t_0000cafe"})));
+        let d = told(&s);
+        (actions(&d).first().map(|(_, action)| (*action).to_owned()), d.findings.len())
+    };
+    let (made, stop) = (event("created", 90_000, json!({})), event("gave_up", 80_000, json!({})));
+    let assigned = |payload: serde_json::Value| event("assigned", 2_100, payload);
+    let of_run = |kind, seconds, payload| board::Event { run: Some(7), ..event(kind, seconds, payload) };
+    let by_worker =
+        [of_run("claimed", 2_060, json!({})), of_run("blocked", 2_050, json!({"reason": "which one?"}))];
+    let asks = (Some("ask-again".to_owned()), 0);
+    assert_eq!(given(vec![made.clone(), stop.clone()]), asks);
+    assert_eq!(given(vec![made.clone(), stop.clone(), assigned(json!({"assignee": "sol"}))]), (None, 0));
+    let ours = assigned(json!({"assignee": "sol", "by": ROUTE_BLOCKED}));
+    assert_eq!(given(vec![made.clone(), stop.clone(), ours]), asks);
+    // What a worker blocked is not set free by that.
+    let given_on = assigned(json!({"assignee": "sol"}));
+    assert_eq!(given([vec![made, stop], by_worker.to_vec(), vec![given_on]].concat()), asks);
+}
+
 #[test]
 fn whoever_was_asked_again_has_ten_minutes_from_then() {
     let asked_again = |other_ago: i64| {
