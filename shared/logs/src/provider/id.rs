@@ -26,6 +26,14 @@ impl Id {
         }
     }
 
+    /// Of one as it is shown: `moon (api.moon.example)`, or only one of both. What stands alone may be its name or its endpoint.
+    pub fn of_shown(text: &str) -> Id {
+        match text.strip_suffix(')').and_then(|text| text.split_once(" (")) {
+            Some((name, host)) => Id::new(Some(name), Some(host)),
+            None => Id::new(Some(text), Some(text)),
+        }
+    }
+
     /// Whether anything is known of it.
     pub fn is_known(&self) -> bool {
         self.is_named() || self.profile.is_some()
@@ -70,6 +78,21 @@ impl std::fmt::Display for Id {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_known_again_by_how_it_is_shown() {
+        for (name, host, other) in [
+            (Some("moon"), Some("a.example:1"), ("star", "b.example:1")),
+            (Some("moon"), None, ("star", "a.example:1")),
+            (None, Some("a.example:1"), ("star", "b.example:1")),
+        ] {
+            let id = Id::new(name, host);
+            let shown = Id::of_shown(&id.to_string());
+            let other = Id::new(Some(other.0), Some(other.1));
+            assert!(shown.is_same(&id) && !shown.is_surely_other(&id), "{id}");
+            assert!(shown.is_surely_other(&other), "{id}");
+        }
+    }
 
     #[test]
     fn two_names_of_one_endpoint_are_one_provider() {

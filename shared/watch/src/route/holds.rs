@@ -248,8 +248,18 @@ impl<'a> Rules<'a> {
     /// the breaker's has no end of its own (`until`), so only the provider tells.
     fn may_go_on(&self, d: &Detail, until: Option<Time>) -> bool {
         let standing = self.router.standing_for(&d.task);
-        let parked = until.is_some_and(|until| until <= self.seen.now || was_given(d));
+        let parked =
+            until.is_some_and(|until| until <= self.seen.now || was_given(d) || self.is_elsewhere(d));
         !standing.is_some_and(|(_, s)| s.is_held()) && (parked || standing.is_some())
+    }
+
+    /// Whether a task is held for a provider that is not its own any more: somebody gave its profile another one since.
+    fn is_elsewhere(&self, d: &Detail) -> bool {
+        let Some((event, hold)) = our_hold(d) else { return false };
+        let key = hold.get("key").and_then(Value::as_str).and_then(|key| key.strip_prefix("provider:"));
+        let refused_at = || policy::routing::facts::of_event(&d.task.id, event).map(|seen| seen.id);
+        let held_for = key.map(Id::of_shown).or_else(refused_at);
+        held_for.is_some_and(|id| id.is_surely_other(&self.router.worker(&d.task).id()))
     }
 
     fn set_free(&mut self, w: &Waiting<'a>, probe: bool) {

@@ -462,6 +462,36 @@ fn a_pinned_task_waits_for_the_provider_it_names_and_for_no_other() {
 }
 
 #[test]
+fn a_hold_ends_once_its_profile_works_with_another_provider() {
+    let of = |hold: serde_json::Value, more: serde_json::Value, host: &str| {
+        let mut d = detail("t_00000001", Status::Scheduled);
+        let mut hold = hold;
+        hold["since"] = json!(ago(600).0);
+        hold["until"] = json!(NOW.plus(9_000).0);
+        let mut trail = more;
+        trail["hold"] = hold;
+        d.events.push(event("scheduled", 600, json!({"by": ROUTE_BLOCKED, "watchbill": trail})));
+        let mut s = with(vec![d], limited());
+        s.routing.profiles.insert("luna".into(), profile("luna", host, &[]));
+        told(&s).steps.first().map(|s| s.action.to_string())
+    };
+    let by_key = |key: &str| json!({"owner": ROUTE_BLOCKED, "cause": "rate_limit", "key": key});
+    let refused = || json!({"cause": "rate_limit", "run": 1, "host": "a"});
+    let released = Some("release".to_owned());
+    for (hold, more, host, want) in [
+        (by_key("provider:a"), json!({}), "a", None),
+        (by_key("provider:a"), json!({}), "c", released.clone()),
+        (by_key("provider:moon (a)"), json!({}), "c", released.clone()),
+        (by_key("card:t_0000cafe"), refused(), "a", None),
+        (by_key("card:t_0000cafe"), refused(), "c", released),
+        // Who was refused nobody knows: it waits until its end.
+        (by_key("hold:t_00000001:1"), json!({}), "c", None),
+    ] {
+        assert_eq!(of(hold.clone(), more, host), want, "{hold} at {host}");
+    }
+}
+
+#[test]
 fn what_changes_hands_is_pinned_no_longer_and_says_so() {
     let mut s = with(vec![pinned(held("t_00000001", -1))], vec![refused("c", Cause::RateLimit, 30)]);
     s.routing.profiles.insert("luna".into(), knows_star(&["sol"]));
