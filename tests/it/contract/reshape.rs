@@ -7,6 +7,7 @@ use shared::board::image::{Cell, Column, Turn};
 use shared::board::{
     Answer, Change, Detail, FirstEvent, Link, NewTask, Outcome, Pin, RunRef, Status, hermes,
 };
+use shared::policy::authorship::starts_anew;
 
 use super::{BEGAN, Foreign, Teller, kinds, newest, on_both, step, trail};
 
@@ -95,6 +96,54 @@ fn a_title_makes_a_card_only_of_what_names_a_task_of_the_board() {
         t.other(Foreign::Set(B, "title", json!("[BLOCKED] my task dependency")));
         t.other(Foreign::Set(B, "idempotency_key", json!("distress:my task:dependency:1")));
         assert!(t.look(B).task.is_card() && t.look(C).parents[0].is_card());
+    });
+}
+
+#[test]
+fn the_attempts_at_the_cards_of_a_task_are_read_with_it() {
+    on_both(|t| {
+        let [other, plain] = ["d4", "e5"].map(|n| format!("t_000000{n}"));
+        let keyed = |t: &mut Teller<'_>, id: &str, source: &str| {
+            t.other(Foreign::Set(id, "idempotency_key", json!(format!("distress:{source}:rate_limit:1"))));
+        };
+        // A card of its own, one by its title that it waits for, one of another task, and a task that is no card.
+        t.adds(A, Status::Blocked, &[]);
+        let began = t.running(B).runs[0].started_at;
+        for id in [C, &other, &plain] {
+            t.adds(id, Status::Ready, &[]);
+            t.other(Foreign::Run(id, "crashed", BEGAN.plus(-90), BEGAN.plus(-80)));
+        }
+        assert_eq!(t.look(A).card_work, []);
+        keyed(t, B, A);
+        keyed(t, &other, &format!("{A}0"));
+        t.other(Foreign::Set(C, "title", json!(format!("[BLOCKED] {A} dependency"))));
+        t.does(A, |_| [C, &plain].map(|id| Change::Link { parent: id.into() }).into());
+        t.other(Foreign::Run(B, "crashed", BEGAN.plus(-600), BEGAN.plus(-500)));
+        let of_c = (BEGAN.plus(-90), Some(BEGAN.plus(-80)));
+        let earlier = (BEGAN.plus(-600), Some(BEGAN.plus(-500)));
+        assert_eq!(t.look(A).card_work, [(began, None), earlier, of_c], "the newest of each card first");
+        assert_eq!(t.look(B).card_work, [], "a card has none of its own");
+
+        // What is run on a command line meanwhile bears nobody's name.
+        let unblocked = |at: i64| Foreign::Event(A, "unblocked", json!({}), BEGAN.plus(at));
+        let anew = |t: &mut Teller<'_>| {
+            let d = t.look(A);
+            d.events.iter().filter(|e| starts_anew(&d, e)).map(|e| e.at.since(BEGAN)).collect::<Vec<_>>()
+        };
+        for at in [-601, -550, -300, -85, 40] {
+            t.other(unblocked(at));
+        }
+        assert_eq!(anew(t), [-601, -300], "the present attempt has no end yet");
+        t.now = BEGAN.plus(60);
+        t.does(B, |d| hermes::reclaimed(d, &trail()));
+        t.other(unblocked(61));
+        assert_eq!(t.look(A).card_work[0], (began, Some(BEGAN.plus(60))));
+        assert_eq!(anew(t), [-601, -300, 61]);
+        // A card that is closed or put away was worked on all the same.
+        for status in ["done", "archived"] {
+            t.other(Foreign::Set(B, "status", json!(status)));
+            assert_eq!(anew(t), [-601, -300, 61], "{status}");
+        }
     });
 }
 

@@ -42,6 +42,42 @@ fn a_crash_loop_is_reset_three_times_then_escalated_once() {
 }
 
 #[test]
+fn what_is_run_while_somebody_works_on_the_card_starts_no_count_anew() {
+    let Some(mut home) = Home::new() else { return };
+    home.profile("tuesday", "http://127.0.0.1:9/nobody/v1");
+    home.configure("[heal]\nmax_resets = 1\n[distress]\norchestrator = 'tuesday'\n");
+    let task = home.create(&[]);
+    let gives_up = || {
+        home.give_up_for_real(&task);
+        home.age(2_880);
+        home.pass().of(&task).to_owned()
+    };
+    assert!(gives_up().starts_with("reset crash-loop"));
+    let said = gives_up();
+    assert!(said.starts_with("escalate crash-loop"), "{said}");
+    home.distress(&[]).ok();
+    let card = home.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED]%'");
+
+    // The orchestrator frees it from the command line, without a word about its card.
+    home.hermes(&["claim", &card]).ok();
+    home.age(30);
+    home.hermes(&["unblock", &task]).ok();
+    let unblocked = home.payload(&task, "unblocked");
+    assert!(unblocked["by"].is_null() && unblocked["author"].is_null(), "nobody's name: {unblocked}");
+    home.age(30);
+    home.hermes(&["complete", &card, "--summary", "it may try again"]).ok();
+    assert_eq!(home.task(&task, "status"), "ready");
+    let said = gives_up();
+    assert!(said.starts_with("left: escalated"), "{said}");
+
+    // A person does the same while nobody works on a card.
+    home.hermes(&["unblock", &task]).ok();
+    let said = gives_up();
+    assert!(said.starts_with("reset crash-loop"), "{said}");
+    assert_eq!(home.payload(&task, "unblocked")["watchbill"]["reset"], 1);
+}
+
+#[test]
 fn a_jam_over_a_text_that_is_no_credential_error_is_cleared_once() {
     let Some(home) = Home::new() else { return };
     let (jammed, refused) = (home.create(&[]), home.create(&[]));
