@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, Signal};
 
-use crate::support::{Kept, Ran, TestBoard, is_gone, now, ran, until};
+use crate::support::{Kept, Ran, TestBoard, birth, is_gone, now, ran, start_ticks, until};
 
 /// A board with one task for luna that is worked on in a folder of its own.
 struct Desk {
@@ -99,6 +99,33 @@ impl Desk {
 
 fn signal(pid: i64, signal: Signal) {
     rustix::process::kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
+}
+
+#[test]
+fn its_claim_carries_the_fingerprint_of_the_command() {
+    // Done, given back, and killed with its harness, so that `heal` gives it back.
+    for (ends, status) in [("exit 0", "done"), ("exit 3", "ready"), ("kill -9 $PPID $$", "ready")] {
+        let d = Desk::new();
+        d.b.keeps_starts();
+        let harness = d.started(&[], &format!("while [ ! -e stop ]; do sleep 0.1; done; {ends}"));
+        until("it is claimed", || d.b.task(&d.task, "status") == "running");
+        let (pid, want) = (d.pid().to_string(), birth(&start_ticks(d.pid())));
+        assert_eq!(d.b.starts(&d.task), [want.clone(), want.clone()], "{ends}");
+        let lock = d.b.task(&d.task, "claim_lock");
+        fs::write(d.folder.join("stop"), "").unwrap();
+        until("it ends", || is_gone(harness.pid()) && is_gone(d.pid()));
+        if ends.starts_with("kill") {
+            for later in [120, 180] {
+                d.b.later(later, &[]).ok();
+            }
+        }
+        // A newer Hermes can still tell a worker that outlives its attempt; the task itself has none.
+        assert_eq!(d.b.task(&d.task, "status"), status, "{ends}");
+        assert_eq!(d.b.starts(&d.task), ["NULL".to_owned(), want], "{ends}");
+        let left = d.b.value("SELECT claim_lock || '|' || worker_pid FROM task_runs");
+        assert_eq!(left, format!("{lock}|{pid}"), "{ends}");
+        assert_eq!(d.b.task(&d.task, "coalesce(claim_lock, worker_pid)"), "NULL", "{ends}");
+    }
 }
 
 #[test]

@@ -258,7 +258,7 @@ fn fingerprint(pid: i64) -> String {
 #[test]
 fn a_fingerprint_by_hermes_says_who_it_is() {
     let b = TestBoard::new();
-    b.sql("ALTER TABLE tasks ADD COLUMN worker_started_at TEXT; ALTER TABLE task_runs ADD COLUMN worker_started_at TEXT");
+    b.keeps_starts();
     let (mut own, mut other) = (stranger(), stranger());
     let boot = now() - uptime();
     for (task, pid) in [("t_11fe00f5", own.pid()), ("t_11fe00f6", other.pid())] {
@@ -295,7 +295,7 @@ fn uptime() -> i64 {
 #[test]
 fn our_claims_carry_a_fingerprint_where_the_board_has_a_place_for_it() {
     let b = TestBoard::new();
-    b.sql("ALTER TABLE tasks ADD COLUMN worker_started_at TEXT; ALTER TABLE task_runs ADD COLUMN worker_started_at TEXT");
+    b.keeps_starts();
     for (task, known) in [("t_11fe00f7", true), ("t_11fe00f8", false)] {
         b.add(task, "ready");
         // Who names a task of which no attempt is open would be an earlier worker.

@@ -197,6 +197,19 @@ impl TestBoard {
         self.dir.path()
     }
 
+    /// Gives it the columns in which Hermes later than 0.21.3 keeps when a worker started.
+    pub fn keeps_starts(&self) {
+        let column = "ADD COLUMN worker_started_at TEXT";
+        self.sql(&format!("ALTER TABLE tasks {column}; ALTER TABLE task_runs {column}"));
+    }
+
+    /// When the worker of a task started, by its row and by its newest run.
+    pub fn starts(&self, task: &str) -> [String; 2] {
+        let run = "SELECT worker_started_at FROM task_runs WHERE task_id";
+        let run = self.value(&format!("{run} = '{task}' ORDER BY id DESC LIMIT 1"));
+        [self.task(task, "worker_started_at"), run]
+    }
+
     /// Runs SQL on the board, as somebody who breaks it.
     #[track_caller]
     pub fn sql(&self, sql: &str) {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::commands::{WORKS, Yard};
 use super::usage::repository;
 use super::web::{Reply, Web};
-use crate::support::{TestBoard, hostname, is_gone, marked, now, ran, until};
+use crate::support::{TestBoard, birth, hostname, is_gone, marked, now, ran, start_ticks, until};
 
 /// Works until it may stop, with a tool in a session of its own.
 const WITH_A_TOOL: &str = "setsid sleep 600 & while [ ! -e stop ]; do sleep 0.1; done";
@@ -93,6 +93,34 @@ fn where_nobody_can_look_nobody_is_said_to_have_ended() {
     let said = y.coord(&["abort", &y.task]).fails(1);
     assert!(said.contains("elsewhere") && said.contains("nothing was changed on the board"), "{said}");
     assert_eq!(y.b.dump(), before);
+}
+
+#[test]
+fn its_claims_carry_a_fingerprint() {
+    for runtime in ["claude", "codex"] {
+        let y = Yard::new(WORKS);
+        y.b.keeps_starts();
+        y.session(runtime);
+        let runs =
+            "SELECT group_concat(worker_started_at || ' ' || claim_lock || ' ' || worker_pid, char(10))
+            FROM (SELECT * FROM task_runs WHERE task_id = '";
+        let of = |what: &str| y.b.value(&format!("{runs}{}' AND {what} ORDER BY id)", y.task));
+        let (worker, harness) = y.processes();
+        let first = birth(&start_ticks(worker));
+        assert_eq!(y.b.starts(&y.task), [first.clone(), first.clone()], "{runtime}");
+        let kept = format!("{first} {} {worker}", y.b.task(&y.task, "claim_lock"));
+        y.asks();
+        fs::write(y.tree().join("stop"), "").unwrap();
+        until("its turn ends", || is_gone(harness));
+        assert_eq!(y.b.starts(&y.task), ["NULL".to_owned(), first.clone()], "{runtime}");
+        // The same session once more: another process, another run.
+        fs::remove_file(y.tree().join("stop")).unwrap();
+        y.coord(&["message", &y.task, "Use ISO dates."]).ok();
+        let (again, _) = y.processes();
+        let second = birth(&start_ticks(again));
+        assert_eq!(y.b.starts(&y.task), [second.clone(), second.clone()], "{runtime}");
+        assert!(again != worker && of("ended_at IS NOT NULL") == kept, "{runtime}: {}", of("1"));
+    }
 }
 
 #[test]
@@ -315,6 +343,7 @@ fn a_session_of_a_server_that_asked_is_shown_looked_at_answered_and_stopped() {
     let start = || {
         let b = TestBoard::own();
         repository(&b);
+        b.keeps_starts();
         let web = server(&b);
         let task = b.hand(&["add", "Port the parser"]).ok().trim().to_owned();
         b.hand(&["claim", &task, "--worker", "luna"]).ok();
@@ -356,6 +385,7 @@ fn a_session_of_a_server_that_asked_is_shown_looked_at_answered_and_stopped() {
         assert!(told.contains("ISO dates") && told.contains(&format!("complete {task} --run 2")), "{told}");
         assert_eq!((b.task(&task, "status"), b.task(&card, "status")), ("running".into(), "done".into()));
         assert_eq!((&row()["state"], &row()["run"]), (&json!("idle"), &json!(2)));
+        assert_eq!(b.starts(&task), ["unverified", "unverified"], "its process is the server's");
         // A second word needs no second claim.
         assert_eq!(coord(&b, &web, &["message", &task, "and UTC"]).ok(), format!("{SESSION} was told\n"));
         assert_eq!(b.value("SELECT count(*) FROM task_runs WHERE task_id <> (SELECT id FROM tasks WHERE title LIKE '[BLOCKED]%')"), "2");

@@ -277,6 +277,7 @@ fn a_spawn_that_fails_half_way_is_undone() {
 fn a_session_that_may_have_its_prompt_keeps_its_tree_and_its_task() {
     for refused in [false, true] {
         let board = TestBoard::own();
+        board.keeps_starts();
         let repo = std::fs::canonicalize(repository(&board)).unwrap();
         let task = board.hand(&["add", "A task"]).ok().trim().to_owned();
         let tree = repo.join(".worktrees").join(&task);
@@ -335,6 +336,7 @@ fn a_session_that_may_have_its_prompt_keeps_its_tree_and_its_task() {
             "{said}"
         );
         assert_eq!((deleted, board.task(&task, "status").as_str()), (0, "running"));
+        assert_eq!(board.starts(&task), ["unverified", "unverified"], "its process is the server's");
         assert_eq!(std::fs::read_to_string(tree.join("new.txt")).unwrap(), "mine");
         assert_eq!(git(&["-C", tree.to_str().unwrap(), "log", "-1", "--format=%s"]), "Work\n");
         assert_eq!(ask(&["spawn", "--task", &task]).ok(), format!("{SESSION}\n"), "the next one finds it");
