@@ -6,7 +6,7 @@ mod made; // manual pages and completions
 mod night; // the tutorial prints what stands there
 #[cfg(feature = "real")]
 mod packages; // few, free and from one place
-mod pages; // README, docs and changelog say what is so
+pub mod pages; // README, docs and changelog say what is so
 #[cfg(feature = "real")]
 pub mod release; // what a release consists of
 mod reports; // what the reports of a few boards print

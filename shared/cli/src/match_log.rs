@@ -12,7 +12,7 @@ use super::output_code;
 use base::cause::Cause;
 use base::clip::clip;
 use base::error::{Error, Kind, Result};
-use base::redact::redact;
+use base::redact::{redact, visible};
 use base::time::Time;
 use config::{Config, Loaded};
 use logs::operator_patterns::{Patterns, Rules, Taught};
@@ -39,6 +39,9 @@ const MAX_SHOWN: usize = 240;
 
 /// Most bytes of a line that are looked through for secrets before it is cut.
 const MAX_REDACTED: usize = 8 << 10;
+
+/// Most bytes of the lines before a line that are looked through with it: as long as a private key.
+const MAX_BEFORE: usize = 4 << 10;
 
 #[derive(Debug, Args)]
 pub(super) struct MatchArgs {
@@ -139,6 +142,8 @@ struct Seen<'a> {
     counts: BTreeMap<Cause, [u64; 3]>,
     /// Where the newest lines start, and which they are: some are only understood when later ones are read.
     recent: VecDeque<(u64, u64)>,
+    /// The lines before this one.
+    before: String,
     /// The line on which the newest failure is told that may have ended an attempt.
     failed: Option<(u64, u64)>,
     /// The line of the newest attempt on which Hermes says that it does not open the board: its file is damaged.
@@ -163,6 +168,7 @@ impl<'a> Seen<'a> {
             attempt_line: 1,
             counts: BTreeMap::new(),
             recent: VecDeque::new(),
+            before: String::new(),
             failed: None,
             refused: None,
             missed: VecDeque::new(),
@@ -202,7 +208,7 @@ impl<'a> Seen<'a> {
             self.miss(line);
         }
         if signals.is_empty() && args.all {
-            self.show(json!({"line": self.lines, "offset": line.offset, "attempt": self.attempts, "words": safe(line.text)}), out)?;
+            self.show(json!({"line": self.lines, "offset": line.offset, "attempt": self.attempts, "words": self.safe_line(line.text)}), out)?;
         }
         for signal in &signals {
             self.counts.entry(signal.evidence.cause).or_default()[column(signal.kind)] += 1;
@@ -216,7 +222,23 @@ impl<'a> Seen<'a> {
             let shown = self.told_by(signal, line);
             self.show(shown, out)?;
         }
+        self.before.push_str(clip(line.text, MAX_REDACTED));
+        self.before.push('\n');
+        let mut rest = self.before.len().saturating_sub(MAX_BEFORE);
+        while !self.before.is_char_boundary(rest) {
+            rest += 1;
+        }
+        self.before.drain(..rest);
         Ok(())
+    }
+
+    /// A line of the log, made safe with the lines before it: a secret may have begun there.
+    fn safe_line(&self, text: &str) -> String {
+        let text = clip(text, MAX_REDACTED);
+        let whole = format!("{}{text}", self.before);
+        let clean = redact(&whole);
+        let begins = clean.rmatch_indices('\n').nth(visible(text).matches('\n').count());
+        safe(&clean[begins.map_or(0, |(at, _)| at + 1)..])
     }
 
     fn line_at(&self, offset: u64) -> u64 {
@@ -225,10 +247,10 @@ impl<'a> Seen<'a> {
 
     fn told_by(&self, signal: &Signal, line: &Line<'_>) -> Value {
         let e = &signal.evidence;
-        let words = if e.words.is_empty() { line.text } else { &e.words };
+        let words = if e.words.is_empty() { self.safe_line(line.text) } else { safe(&e.words) };
         let shown = json!({
             "line": self.line_at(e.offset), "offset": e.offset, "attempt": self.attempts, "kind": signal.kind, "cause": e.cause,
-            "http": e.http, "endpoint": e.endpoint_host, "at": e.at, "resets": e.resets, "words": safe(words),
+            "http": e.http, "endpoint": e.endpoint_host, "at": e.at, "resets": e.resets, "words": words,
         });
         self.explained(shown, self.taught.at(e.offset).map(|said| said.rule))
     }
@@ -246,7 +268,9 @@ impl<'a> Seen<'a> {
 
     fn miss(&mut self, line: &Line<'_>) {
         self.missed_count += 1;
-        self.missed.push_back(json!({"line": self.lines, "offset": line.offset, "words": safe(line.text)}));
+        self.missed.push_back(
+            json!({"line": self.lines, "offset": line.offset, "words": self.safe_line(line.text)}),
+        );
         if self.missed.len() > MAX_MISSED {
             self.missed.pop_front();
         }

@@ -1,5 +1,6 @@
 //! Keys and passwords of every shape, wherever a worker can leave them: nothing that we print, write or keep repeats one.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
@@ -7,8 +8,11 @@ use std::sync::Mutex;
 use rusqlite::params;
 use serde_json::{Value, json};
 
+use self::Asked::{Each, Not, Once};
+use crate::contrib::pages::subcommands;
 use crate::coord::web::{Reply, Web};
 use crate::support::{Ran, TestBoard, dead_pid, now, ran};
+use crate::tools;
 
 /// A text with a secret in it, and the parts nobody may see again. No real key stands here, and none that looks like one to a
 /// scanner: `§` is left out, and `¤` stands for 36 random letters and digits.
@@ -169,6 +173,16 @@ impl TestBoard {
         id
     }
 
+    /// As if each task's worker had recorded its text as it is, past `board packet`.
+    fn packets_say(&self, all: &[Planted], ids: &[String]) {
+        let conn = self.open();
+        for (id, Planted { text, .. }) in ids.iter().zip(all) {
+            let sql = "UPDATE task_events SET payload = json_set(payload, '$.watchbill.packet.step', ?2, \
+                       '$.watchbill.packet.next', ?2) WHERE task_id = ?1 AND kind = 'watchbill_packet'";
+            assert_eq!(conn.execute(sql, params![id, text]).unwrap(), 1, "{id}");
+        }
+    }
+
     /// Everything our programs wrote to the board.
     fn written(&self) -> String {
         let own = "'heal', 'synthesize-distress', 'route-blocked', 'budget-check', 'board'";
@@ -181,6 +195,86 @@ impl TestBoard {
         ))
     }
 }
+
+/// How a command is asked here: `ID` and `LOG` are a task and its log, `OUT` is a folder.
+enum Asked {
+    Once(&'static [&'static [&'static str]]),
+    /// Of every task.
+    Each(&'static [&'static [&'static str]]),
+    /// It repeats nothing of a board but to whom the board gives it.
+    Not,
+}
+
+impl Asked {
+    /// Its arguments, and the number of the task.
+    fn ways(&self, ids: &[String]) -> Vec<(&'static [&'static str], usize)> {
+        match self {
+            Asked::Once(ways) => ways.iter().map(|args| (*args, 0)).collect(),
+            Asked::Each(ways) => {
+                (0..ids.len()).flat_map(|n| ways.iter().map(move |args| (*args, n))).collect()
+            }
+            Asked::Not => Vec::new(),
+        }
+    }
+}
+
+/// Every command of `watchbill` that is no program of its own.
+const WATCHBILL: &[(&str, Asked)] = &[
+    ("status", Once(&[&[], &["-v"], &["--json"]])),
+    ("report", Once(&[&[], &["-v"], &["--json"], &["--since", "24h", "--html", "OUT/report.html"]])),
+    ("check", Once(&[&[], &["-v"], &["--json"]])),
+    ("providers", Once(&[&[], &["-v"], &["--json"]])),
+    ("doctor", Once(&[&[], &["-v"], &["--json"], &["--bundle"]])),
+    ("page", Once(&[&["OUT/page.html", "--needs", "OUT/needs.prom"], &["OUT/page.html", "--json"]])),
+    (
+        "notify",
+        Once(&[&["-n"], &["-n", "-v"], &["-n", "--json"], &["--metrics", "OUT/notify.prom"], &["--json"]]),
+    ),
+    (
+        "replay",
+        Once(&[
+            &["--since", "24h", "-v", "--config", "OUT/other.toml"],
+            &["--json", "--config", "OUT/other.toml"],
+        ]),
+    ),
+    ("why", Each(&[&["ID", "--json"], &["ID", "-v"]])),
+    ("match", Each(&[&["LOG", "--json"], &["LOG"], &["LOG", "--all"], &["LOG", "--explain"]])),
+    ("undo", Each(&[&["ID", "-n", "--json"], &["ID", "-n", "-v"]])),
+    ("init", Once(&[&["-n", "-y", "--no-timers"], &["-n", "-y", "--no-timers", "--json"]])),
+    (
+        "run",
+        Once(&[&["-n", "-v"], &["-n", "--json"], &["--all", "-v", "--metrics", "OUT"], &["--all", "--json"]]),
+    ),
+    ("demo", Not),
+    ("timers", Not),
+    ("pause", Not),
+    ("unpause", Not),
+    ("forget", Not),
+];
+
+/// Every command of `board`.
+const BOARD: &[(&str, Asked)] = &[
+    ("list", Once(&[&[], &["--json"], &["--status", "blocked"], &["--status", "done", "--json"]])),
+    ("show", Each(&[&["ID"], &["ID", "--json"]])),
+    ("packet", Each(&[&["ID"], &["ID", "--json"]])),
+    ("copy", Once(&[&["-n", "--leave-running", "OUT/../kanban.db", "OUT/copy.db"]])),
+    ("protocol", Once(&[&["worker"], &["orchestrator", "--json"]])),
+    // A worker is given its task as it stands there.
+    ("claim", Not),
+    ("run", Not),
+    ("init", Not),
+    ("grant", Not),
+    ("host", Not),
+    ("add", Not),
+    ("heartbeat", Not),
+    ("comment", Not),
+    ("block", Not),
+    ("complete", Not),
+    ("reassign", Not),
+    ("unblock", Not),
+    ("link", Not),
+    ("unlink", Not),
+];
 
 /// Every file below a folder.
 fn files(folder: &Path, each: &mut dyn FnMut(&Path, &[u8])) {
@@ -195,8 +289,12 @@ fn files(folder: &Path, each: &mut dyn FnMut(&Path, &[u8])) {
 #[test]
 fn no_secret_of_any_shape_leaves_any_program() {
     let all = planted();
-    let b = TestBoard::new();
+    let mut b = TestBoard::new();
     let ids: Vec<String> = all.iter().enumerate().map(|(n, p)| b.leaky(n, &p.text)).collect();
+    for (id, Planted { text, .. }) in ids.iter().zip(&all) {
+        let packet = ["packet", id, &format!("--step=do {text}"), &format!("--mission={text}")];
+        said("board packet", &b.hand(&packet), &all);
+    }
     let (page, metrics, plan) =
         (b.path().join("page.html"), b.path().join("budget.prom"), b.path().join("plan.json"));
     let pass = |program: &str, later: i64, args: &[&str]| {
@@ -230,34 +328,56 @@ fn no_secret_of_any_shape_leaves_any_program() {
     });
     assert!(seen > 100_000, "the memory holds only {seen} bytes");
 
-    let ask = |args: &[&str]| said(&format!("{args:?}"), &ran(b.command("watchbill").args(args)), &all);
-    for args in
-        [&["report"][..], &["report", "--json"], &["check"], &["check", "--json"], &["providers", "-v"]]
-    {
-        ask(args);
-    }
-    for args in [
-        &["providers", "--json"][..],
-        &["replay", "--since", "24h", "-v"],
-        &["replay", "--json"],
-        &["doctor", "-v"],
-    ] {
-        ask(args);
-    }
-    let html = b.path().join("whole.html");
-    ask(&["page", html.to_str().unwrap()]);
-    clean("the page", &fs::read(&html).unwrap(), &all);
-    for (n, id) in ids.iter().enumerate() {
-        let log = b.path().join(format!("kanban/logs/{id}.log"));
-        let json: &[&str] = if n % 2 == 0 { &["--json"] } else { &["-v"] };
-        ask(&[&["why", id][..], json].concat());
-        ask(&[&["match", log.to_str().unwrap()][..], &json[..usize::from(n % 2 == 0)]].concat());
-        if n % 4 == 0 {
-            ask(&[&["undo", id, "-n"][..], json].concat());
-            said("board show", &b.hand(&[&["show", id][..], json].concat()), &all);
+    b.packets_say(&all, &ids);
+    let out = b.path().join("out");
+    fs::create_dir(&out).unwrap();
+    b.config.push_str(&format!(
+        "[notify.own]\ncommand = ['sh', '-c', 'cat >> {0}/told; echo \"$WATCHBILL_TITLE $WATCHBILL_TEXT\" >> {0}/told']\n",
+        out.display()
+    ));
+    fs::write(out.join("other.toml"), format!("{}[heal]\nmax_resets = 0\n", b.config)).unwrap();
+    for (program, asked) in [("watchbill", WATCHBILL), ("board", BOARD)] {
+        let named: BTreeSet<&str> = asked.iter().map(|(command, _)| *command).collect();
+        let there = subcommands(program);
+        assert_eq!(named, there.iter().map(String::as_str).collect(), "every command of {program} is asked");
+        for (command, asked) in asked {
+            let is_of_all = matches!(asked, Once(_));
+            for (args, n) in asked.ways(&ids) {
+                let of = |word: &str| {
+                    let log = || b.path().join(format!("kanban/logs/{}.log", ids[n])).display().to_string();
+                    word.replace("ID", &ids[n]).replace("LOG", &log()).replace("OUT", out.to_str().unwrap())
+                };
+                let args: Vec<String> = std::iter::once(command).chain(args).map(|word| of(word)).collect();
+                let args: Vec<&str> = args.iter().map(String::as_str).collect();
+                // As it is now, or as it is after the passes. No file and no setup has a time of the board.
+                let later = (now() + 4_200).to_string();
+                let is_timeless = ["match", "init", "protocol"].contains(command);
+                let times: &[&[&str]] = if is_timeless { &[&[]] } else { &[&[], &["--now", &later]] };
+                let times = if is_of_all { times } else { &times[n % times.len()..][..1] };
+                for time in times {
+                    let args = [&args[..], time].concat();
+                    let what = format!("{program} {args:?}");
+                    let ran = match program {
+                        "board" => b.hand(&args),
+                        _ if is_timeless => tools::run(&b, &args),
+                        _ => tools::run(&b, &[&args[..], &["--db", b.db.to_str().unwrap()]].concat()),
+                    };
+                    assert!(ran.code != 2 || *command == "check", "{what}: {ran:?}");
+                    let is_quiet = ran.out.is_empty() && ran.err.is_empty();
+                    assert!(!is_quiet || matches!(*command, "match" | "run" | "notify" | "packet"), "{what}");
+                    said(&what, &ran, &all);
+                }
+            }
         }
     }
-    said("board list", &b.hand(&["list"]), &all);
+    let mut left = Vec::new();
+    files(&out, &mut |file, bytes| {
+        clean(&file.display().to_string(), bytes, &all);
+        left.push(file.file_name().unwrap().to_str().unwrap().to_owned());
+    });
+    for file in ["heal.prom", "needs.prom", "page.html", "report.html", "told"] {
+        assert!(left.iter().any(|f| f == file), "no {file}: {left:?}");
+    }
 }
 
 /// A server of opencode whose provider, answers and refusals repeat the text of a session: `ses_0` the first one.

@@ -242,7 +242,8 @@ fn block(text: &str, from: usize, place: &Place, name: Name) -> Option<Option<Hi
     }
     let indent = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
     let line = text[..from].rfind('\n').map_or(0, |n| n + 1);
-    let column = if place.line_start { from - line } else { indent(&text[line..from]) };
+    // Where words stand before the name, as in a sentence or a command, its line may be indented further than the lines below it.
+    let column = if place.line_start { from - line } else { 0 };
     let begin = text.len() - below.len();
     let (mut at, mut lines) = (begin, Vec::new());
     for line in below[..ceil(below, MAX_VALUE)].split_inclusive('\n') {

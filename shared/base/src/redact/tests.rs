@@ -263,6 +263,8 @@ fn passwords_of_several_words_or_lines() {
             "a:\n  - api_key: >-\n      abc\n    b: 1",
             "a:\n  - api_key: >-\n      [redacted: api key]\n    b: 1",
         ),
+        ("  ┊ $ password: |\n  a b\nnext: 1", "  ┊ $ password: |\n  [redacted: password]\nnext: 1"),
+        ("    I use password: |\n  a b\nnext: 1", "    I use password: |\n  [redacted: password]\nnext: 1"),
         ("it has password: |\n  a b\n", "it has password: |\n  [redacted: password]\n"),
         ("x:\n  password: |2\n\n    a\n", "x:\n  password: |2\n\n    [redacted: password]\n"),
         ("at x PASSWORD=correct horse battery staple, y", "at x PASSWORD=[redacted: password], y"),

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use base::count::things;
+use base::redact::redact;
 use base::time::{Time, words};
 use board::{Detail, Task};
 use ops::report::printable;
@@ -52,7 +53,9 @@ pub(super) fn story(d: &Detail, now: Time) -> String {
         let _ = writeln!(s, "waits for {} ({}) {}", p.id, p.status, printable(&p.title));
     }
     if !d.body.trim().is_empty() {
-        let _ = writeln!(s, "\n{}", d.body.lines().map(printable).collect::<Vec<_>>().join("\n"));
+        // Secrets first: one of several lines is not known for one by each of them.
+        let body = redact(&d.body);
+        let _ = writeln!(s, "\n{}", body.lines().map(printable).collect::<Vec<_>>().join("\n"));
     }
     for r in d.runs.iter().rev() {
         let end = r
