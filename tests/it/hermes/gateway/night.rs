@@ -20,6 +20,8 @@ use crate::tools;
 
 /// From so many minutes on all waits of the defaults fit.
 const WHOLE: f64 = 25.0;
+/// From so many minutes on a person has been asked about what nobody can finish.
+const ASKED: f64 = 30.0;
 /// How often somebody looks whether two workers of one task live.
 const GLANCE: Duration = Duration::from_millis(250);
 
@@ -117,6 +119,9 @@ const DONE: [&str; 12] = [
     "blocked-by-hand",
 ];
 
+/// Kinds that nobody can finish: their workers talk and never end their task, or use up their iterations.
+const HOPELESS: [&str; 2] = ["talks", "loops"];
+
 struct Night<'a> {
     home: &'a Home,
     provider: &'a Provider,
@@ -193,6 +198,30 @@ impl Night<'_> {
                 *self.said.entry(line.to_owned()).or_default() += 1;
             }
         }
+    }
+
+    /// Cards about one task.
+    fn cards(&self, task: &str) -> i64 {
+        let about = format!("SELECT count(*) FROM tasks WHERE title LIKE '[BLOCKED] {task} %'");
+        self.home.value(&about).parse().unwrap()
+    }
+
+    fn runs(&self, task: &str) -> i64 {
+        self.home.value(&format!("SELECT count(*) FROM task_runs WHERE task_id = '{task}'")).parse().unwrap()
+    }
+
+    /// Fails where work that nobody can finish goes on and on.
+    fn is_bounded(&self, task: &str) {
+        let (runs, cards) = (self.runs(task), self.cards(task));
+        // `distress.max_cards` a day.
+        assert!(cards <= 3, "{cards} cards: {}", self.home.way(task));
+        // Hermes gives up after its fourth, promotes what it gave up once, and after that at the second one each time. Only what
+        // sets the task free again lets it begin anew: a card's decision, or one of `heal.max_resets`.
+        let free =
+            "json_extract(payload, '$.by') IS NOT NULL AND kind IN ('unblocked', 'reclaimed', 'promoted')";
+        let freed = events(self.home, task, free);
+        assert!(freed <= cards + 3, "set free {freed} times: {}", self.home.way(task));
+        assert!(runs <= 4 + 2 * freed, "{runs} runs, set free {freed} times: {}", self.home.way(task));
     }
 
     /// What doctor says of the dispatcher.
@@ -340,7 +369,9 @@ fn a_night_of_faults_beside_a_gateway() {
     ));
     for (kind, task) in &night.tasks {
         say(&format!(
-            "  {kind} {task}: {} {}: {}",
+            "  {kind} {task}: {} runs, {} cards, {} {}: {}",
+            night.runs(task),
+            night.cards(task),
             status(home, task),
             home.task(task, "assignee"),
             home.way(task)
@@ -390,6 +421,20 @@ fn a_night_of_faults_beside_a_gateway() {
         assert_eq!(home.value(&cards), "0", "a card about {task}");
     }
     assert_eq!(home.value("SELECT count(*) FROM task_events WHERE payload LIKE '%resume-cap%'"), "0");
+    for task in HOPELESS.iter().flat_map(|kind| night.of(kind)) {
+        night.is_bounded(&task);
+        if minutes >= ASKED {
+            // Its cards were closed without a decision, `routing.max_asks` of them: a person is asked, and nothing else goes on.
+            let asked = events(home, &task, "kind = 'blocked' AND json_extract(payload, '$.by') IS NOT NULL");
+            assert_eq!((status(home, &task).as_str(), asked), ("blocked", 1), "{}", home.way(&task));
+            let open = format!("title LIKE '[BLOCKED] {task} %' AND status NOT IN ('done', 'archived')");
+            assert_eq!(
+                home.value(&format!("SELECT count(*) FROM tasks WHERE {open}")),
+                "0",
+                "a card of {task}"
+            );
+        }
+    }
     let unanswered = night.of("unanswered");
     for task in &unanswered {
         assert_eq!(
