@@ -8,7 +8,8 @@ use crate::report::BoardReport;
 use base::error::{Error, Result};
 use base::time::Time;
 use board::change::{MAX_STEPS, parts};
-use board::{Board, Outcome, Step};
+use board::several_hosts::{self, shown};
+use board::{Attended, Board, Duty, Outcome, Status, Step, claim_host};
 use config::span::seconds;
 use host::{AtWork, Freed};
 use policy::Witness;
@@ -53,7 +54,12 @@ pub(super) fn apply(
     };
     is_held(tools, report)?;
     let host = board.id().known_as(tools.host)?;
-    let steps = stop_workers(board, steps, &host, &mut report.steps)?;
+    let mut steps = stop_workers(board, steps, &host, &mut report.steps)?;
+    if steps.iter().any(|s| abroad(s, &host).is_some())
+        && let Some(all) = several_hosts::attend(board, &host, tools.pass.program, Duty::Looks)?
+    {
+        steps = left_to_their_hosts(steps, &host, &all, tools.config.host.gone_after, &mut report.steps);
+    }
     // Before the lock: a scan of all processes is slow.
     let checked = Checked::of(steps, &host, now, tools.config.heal.orphan_wait);
     let lock = lock::take(board.id(), tools, report)?;
@@ -63,6 +69,37 @@ pub(super) fn apply(
     report.muted &= done.is_empty();
     report.steps.extend(done);
     fault.map_or(Ok(()), Err)
+}
+
+/// The other host that claims the running task of a step, as the step's guard has it.
+fn abroad<'s>(step: &'s Step, here: &dyn Witness) -> Option<&'s str> {
+    let expect = step.expect.as_ref().filter(|e| e.status == Status::Running)?;
+    expect.claim_lock.as_deref().map(claim_host).filter(|host| !here.is_here(host))
+}
+
+/// Leaves the work of a host to it that is back since it was found gone: `heal` ran there, and that is on no row of a task. Gives the steps
+/// that go on; `moved` gets the others. `all`: the hosts as the board knows them now.
+pub fn left_to_their_hosts(
+    steps: Vec<Step>,
+    here: &dyn Witness,
+    all: &Attended,
+    gone_after: Duration,
+    moved: &mut Vec<(Step, Outcome)>,
+) -> Vec<Step> {
+    let back = |step: &Step| {
+        let host = abroad(step, here)?;
+        let known = all.hosts.iter().find(|h| h.host == host && !h.is_forgotten())?;
+        let is_back = all.now.since(known.healed_at?) < seconds(gone_after);
+        is_back.then(|| format!("host {}: heal runs there again", shown(host)))
+    };
+    let (mut go_on, told) = (Vec::with_capacity(steps.len()), steps.into_iter().map(|s| (back(&s), s)));
+    for (what, step) in told {
+        match what {
+            Some(what) => moved.push((step, Outcome::Moved { what })),
+            None => go_on.push(step),
+        }
+    }
+    go_on
 }
 
 /// Stops the workers that steps name, where the board is still as it was seen: what was done with a task meanwhile says that
@@ -181,7 +218,7 @@ mod tests {
     use super::*;
     use board::testing::NOW;
     use board::testing::detail;
-    use board::{Change, Expect, Rule, Status, StepAction};
+    use board::{Change, Expect, Neighbour, Rule, StepAction};
     use host::{Ask, HostFacts, Look, Proof, Recheck};
 
     /// A machine on which one process still works on `t_0000000a`.
@@ -244,6 +281,51 @@ mod tests {
             let why = checked.steps[0].1.as_deref();
             assert_eq!(why, stays.then_some("process 77 still works on it"), "{was} {changes:?}");
         }
+    }
+
+    #[test]
+    fn the_work_of_a_host_that_is_back_is_left_to_it() {
+        struct Here;
+        impl Witness for Here {
+            fn facts(&self) -> HostFacts {
+                unreachable!("nobody asks")
+            }
+            fn is_here(&self, host: &str) -> bool {
+                host == "harbour@1"
+            }
+            fn look(&self, _: &[Ask]) -> Vec<Look> {
+                Vec::new()
+            }
+            fn recheck(&self, _: &[Option<Proof>], _: &[Freed<'_>]) -> Recheck {
+                unreachable!("nobody asks")
+            }
+        }
+        let left = |lock: &str, healed: Option<i64>, forgotten: bool| {
+            let mut seen = detail("t_0000000a", Status::Running);
+            seen.task.claim_lock = Some(lock.into());
+            let step = Step::on(&seen, StepAction::Requeue, Rule::HostGone, Vec::new());
+            let quay = Neighbour {
+                host: "quay@2".into(),
+                since: NOW.plus(-90_000),
+                seen_at: NOW,
+                lease_until: NOW.plus(300),
+                healed_at: healed.map(|ago| NOW.plus(-ago)),
+                skew_ms: 0,
+                forgotten_at: forgotten.then_some(NOW),
+            };
+            let (all, mut moved) = (Attended { now: NOW, before: None, hosts: vec![quay] }, Vec::new());
+            let go_on = left_to_their_hosts(vec![step], &Here, &all, Duration::from_secs(1_800), &mut moved);
+            assert_eq!(go_on.len() + moved.len(), 1);
+            moved.pop().map(|(_, outcome)| outcome)
+        };
+        let what = "host quay: heal runs there again".to_owned();
+        assert_eq!(left("quay@2:7:ab", Some(1_799), false), Some(Outcome::Moved { what }));
+        // Its harnesses attend, and no heal: nobody there goes on with it.
+        assert_eq!(left("quay@2:7:ab", Some(1_800), false), None);
+        assert_eq!(left("quay@2:7:ab", None, false), None);
+        assert_eq!(left("quay@2:7:ab", Some(0), true), None, "an operator said that it will not come back");
+        assert_eq!(left("harbour@1:7:ab", Some(0), false), None);
+        assert_eq!(left("reef@3:7:ab", Some(0), false), None, "nothing is known of it");
     }
 
     #[test]

@@ -39,6 +39,8 @@ struct Several {
     attended: Vec<(String, Duty)>,
     skew_ms: i64,
     is_away: bool,
+    /// The other hosts are back once a pass has looked.
+    is_back: bool,
 }
 
 impl SharedOver for Several {
@@ -56,6 +58,9 @@ impl SharedOver for Several {
         }
         self.attended.push((me.program.to_owned(), me.duty));
         let here = Neighbour { host: me.host.to_owned(), skew_ms: self.skew_ms, ..neighbour(0) };
+        if self.is_back && me.duty == Duty::Looks {
+            self.others = vec![neighbour(20)];
+        }
         let hosts = [&[here], &self.others[..]].concat();
         Ok(Attended { now: NOW, before: Some(ago(60)), hosts })
     }
@@ -111,7 +116,7 @@ fn several(folder: &Path) -> Several {
     let claim = Step::on(&ready, StepAction::Give, Rule::ByHand, claimed);
     inner.apply(ago(9_000), &[claim], PATIENCE).unwrap();
     let others = vec![neighbour(2_820)];
-    Several { inner, others, attended: Vec::new(), skew_ms: 0, is_away: false }
+    Several { inner, others, attended: Vec::new(), skew_ms: 0, is_away: false, is_back: false }
 }
 
 /// One pass of a watcher over it.
@@ -182,6 +187,18 @@ fn the_work_of_a_host_that_is_gone_is_ready_again_after_one_pass() {
 }
 
 #[test]
+fn the_work_of_a_host_that_is_back_meanwhile_stays_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut board = Several { is_back: true, ..several(folder.path()) };
+    let before = task(&mut board);
+    let (_, report) = round(&Heal, &mut board, &pass("heal")).unwrap();
+    let outcomes: Vec<_> = report.steps.iter().map(|(step, outcome)| (step.case.rule(), outcome)).collect();
+    let what = "host h2: heal runs there again".to_owned();
+    assert_eq!(outcomes, [(Rule::HostGone, &board::Outcome::Moved { what })]);
+    assert_eq!(task(&mut board), before);
+}
+
+#[test]
 fn every_pass_attends_and_only_a_whole_one_of_heal_heals() {
     let folder = tempfile::tempdir().unwrap();
     let mut board = several(folder.path());
@@ -190,7 +207,9 @@ fn every_pass_attends_and_only_a_whole_one_of_heal_heals() {
     round(&Heal, &mut board, &pass("heal")).unwrap();
     let attended: Vec<(&str, Duty)> = board.attended.iter().map(|(p, d)| (p.as_str(), *d)).collect();
     let (works, heals) = (Duty::Works, Duty::Heals);
-    assert_eq!(attended, [("synthesize-distress", works), ("heal", works), ("heal", heals)]);
+    // The last one takes back what a host left that is gone, and looks once more whether it is.
+    let looks = Duty::Looks;
+    assert_eq!(attended, [("synthesize-distress", works), ("heal", works), ("heal", heals), ("heal", looks)]);
 }
 
 #[test]
