@@ -74,6 +74,14 @@ impl MemoryBoard {
         self.hosts.borrow_mut()
     }
 
+    /// A board of its own with the same rows: what is done to one is not done to the other.
+    #[must_use]
+    pub fn fork(&self) -> MemoryBoard {
+        let rows = Rc::new(RefCell::new(self.rows().clone()));
+        let hosts = Rc::new(RefCell::new(self.hosts_mut().clone()));
+        MemoryBoard { rows, hosts, ..self.clone() }
+    }
+
     /// The same board of a Hermes root, whose folder nobody looks into.
     #[must_use]
     pub fn below(mut self, root: &str) -> MemoryBoard {

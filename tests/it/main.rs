@@ -42,6 +42,8 @@ mod life; // real processes: killed, recycled, orphaned, in another namespace
 mod limits; // providers that refuse for hours, beside a dispatcher that only sees that a pid is gone
 mod match_log; // what is read out of a log, line by line
 mod metrics; // what a pass leaves for Prometheus
+#[cfg(feature = "real")]
+mod model; // every order of a few steps, and the guards without which it goes wrong
 mod morning; // the page for the morning, as it is written
 #[cfg(feature = "real")]
 mod newcomer; // a fifth watcher, added to a copy of the sources

@@ -50,7 +50,7 @@ pub(super) struct Resident {
 #[derive(Debug, Clone)]
 pub(super) struct Machine {
     pub(super) name: String,
-    boot: u32,
+    pub(super) boot: u32,
     /// Seconds since this boot.
     pub(super) up: i64,
     residents: BTreeMap<i64, Resident>,
@@ -92,7 +92,8 @@ impl Machine {
         pid
     }
 
-    fn settle(&mut self, pid: i64, who: Who, by_command: bool) {
+    /// A process of this number begins.
+    pub(super) fn settle(&mut self, pid: i64, who: Who, by_command: bool) {
         let ticks = u64::try_from(self.up).unwrap_or(0) * HERTZ + 7;
         self.residents.insert(pid, Resident { who, ticks, zombie: false, by_command, guise: Guise::Plain });
     }

@@ -10,6 +10,7 @@ mod hands;
 mod hermes;
 mod laws;
 mod machine;
+pub mod model;
 mod passes;
 pub mod recovery;
 mod trees;
