@@ -56,6 +56,11 @@ pub fn starts_anew(d: &Detail, e: &Event) -> bool {
     is_fresh_start(e) && (e.kind == EventKind::Completed || !d.card_work.iter().any(during))
 }
 
+/// Whether somebody gave a card to somebody after it was made; they meant it.
+pub fn was_given(card: &Detail) -> bool {
+    card.events.iter().any(|e| e.kind == EventKind::Assigned && !is_ours(e))
+}
+
 /// Whether somebody who may say so wants this task skipped: a body line `watchbill: no-heal`, or a comment that
 /// begins with it, by an author that is no worker. `watchbill: heal` in a later comment takes it back.
 pub fn is_opted_out(seen: &Detail, profiles: &Profiles) -> bool {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::authorship::{self, HAND};
 use crate::cards::identity::{is_writer, made};
-use crate::cards::seen::SourceSeen;
+use crate::cards::seen::{Seen, SourceSeen};
 use crate::cards::writer::{CardWriter, Trouble, deciders, orchestrators};
 use crate::{Decision, Left, Profiles, remedy};
 use base::registry::ROUTE_BLOCKED;
@@ -14,6 +14,7 @@ use base::time::Time;
 use board::hermes;
 use board::{Detail, EventKind, Rule, Status, Step, StepAction};
 use card::Blocker;
+use config::Config;
 
 /// Why a card waits whose orchestrator would die of what it is asked about.
 pub const SAME_WALL: &str =
@@ -48,6 +49,51 @@ pub struct Slot {
     pub(crate) wait: Option<String>,
 }
 
+/// Which cards take a place: those that a worker works on or may take.
+pub struct Places<'a> {
+    known: &'a Profiles,
+    /// Names of workers on a board of `board init`, which has no profiles; `None` on others.
+    workers: Option<BTreeSet<&'a str>>,
+}
+
+impl<'a> Places<'a> {
+    /// `details`: whose attempts show who works on the board; `orchestrators`: who takes cards.
+    pub fn new(
+        known: &'a Profiles,
+        own_board: bool,
+        config: &'a Config,
+        orchestrators: &'a [String],
+        details: impl Iterator<Item = &'a Detail>,
+    ) -> Places<'a> {
+        let configured = config.profiles.keys().chain(orchestrators).map(String::as_str);
+        let workers = own_board.then(|| {
+            configured
+                .chain(details.flat_map(|d| d.runs.iter().filter_map(|r| r.profile.as_deref())))
+                .collect()
+        });
+        Places { known, workers }
+    }
+
+    /// Whether a card takes a place.
+    pub fn takes_one(&self, card: &Detail) -> bool {
+        match card.task.status {
+            Status::Running => true,
+            Status::Ready => !self.is_a_persons(card),
+            _ => false,
+        }
+    }
+
+    /// Whether somebody gave it to a name that is no worker's: a person decides, and no worker takes it.
+    pub fn is_a_persons(&self, card: &Detail) -> bool {
+        let Some(name) = card.task.assignee.as_deref().filter(|name| !name.is_empty()) else { return false };
+        let is_worker = match &self.workers {
+            Some(workers) => workers.contains(name),
+            None => self.known.has(name) != Some(false),
+        };
+        !is_worker && authorship::was_given(card)
+    }
+}
+
 /// The places that are left.
 pub struct Queue {
     orchestrator: String,
@@ -59,8 +105,8 @@ impl Queue {
     /// No card is taken yet.
     pub fn new(writer: &CardWriter<'_>) -> Queue {
         let Orchestrator { name, problem } = writer.orchestrator();
-        let at_work = |c: &&Detail| matches!(c.task.status, Status::Ready | Status::Running);
-        let taken = writer.seen.cards.iter().filter(at_work).count();
+        let places = writer.places();
+        let taken = writer.seen.cards.iter().filter(|c| places.takes_one(c)).count();
         let most = usize::try_from(writer.config.distress.max_open_cards).unwrap_or(usize::MAX);
         Queue { orchestrator: name, problem, free: most.saturating_sub(taken) }
     }
@@ -123,6 +169,7 @@ impl Queue {
         let mut waiting: Vec<&Detail> = writer.seen.cards.iter().filter(waits).collect();
         waiting.sort_by_key(|c| (c.task.created_at, c.task.id.clone()));
         let mut stuck: BTreeMap<String, usize> = BTreeMap::new();
+        let places = writer.places();
         for card in waiting {
             // Whoever gave it to somebody meant it.
             let given = card
@@ -149,12 +196,13 @@ impl Queue {
                 }
                 None => {}
             }
-            if writer.pass.only.is_some() || self.free == 0 {
+            let place = usize::from(!places.is_a_persons(card));
+            if writer.pass.only.is_some() || self.free < place {
                 let because = "a card that waits its turn".to_owned();
                 decision.left.push(Left::new(&card.task.id, because));
                 continue;
             }
-            self.free -= 1;
+            self.free -= place;
             decision.steps.push(writer.let_go(card, given.as_deref().unwrap_or(&self.orchestrator)));
         }
         let waits = |(why, n): (String, usize)| (why.clone(), format!("cards that wait: {n}; {why}"));
@@ -200,6 +248,13 @@ impl CardWriter<'_> {
         let problem =
             format!("{why}, so nobody takes them; {mend}, or name another one (distress.orchestrator)");
         Orchestrator { name, problem: Some(Problem::Nobody(problem)) }
+    }
+
+    /// Which of the open cards take a place.
+    pub fn places(&self) -> Places<'_> {
+        let Seen { runtime, own_board, sources, others, cards, .. } = self.seen;
+        let details = sources.iter().map(|s| &s.detail).chain(others).chain(cards);
+        Places::new(Profiles::of(runtime.as_ref()), *own_board, self.config, &self.deciders, details)
     }
 
     /// Those of `orchestrator.fallbacks` that exist, in their order.

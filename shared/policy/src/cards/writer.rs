@@ -113,6 +113,8 @@ pub struct CardWriter<'a> {
     pub open: BTreeMap<String, BTreeSet<String>>,
     /// Profiles to whose provider nothing may be sent now.
     pub held: BTreeSet<String>,
+    /// Who may take cards, in the order they are tried; empty where that is not known.
+    pub deciders: Vec<String>,
     /// Whether cards get their texts.
     pub texts: bool,
 }
@@ -159,8 +161,10 @@ impl<'a> CardWriter<'a> {
             under.entry(card).or_default().push(d);
         }
         let open = open_cards(seen, &cards, &looked);
+        let deciders = deciders(config, seen.runtime.as_ref()).unwrap_or_default();
+        let held = BTreeSet::new();
         let mut writer =
-            CardWriter { seen, pass, config, cards, looked, under, open, held: BTreeSet::new(), texts: true };
+            CardWriter { seen, pass, config, cards, looked, under, open, held, deciders, texts: true };
         writer.held = writer.held_by(&writer.router(&seen.routing));
         writer
     }
@@ -171,8 +175,7 @@ impl<'a> CardWriter<'a> {
         'a: 'r,
     {
         let runtime = self.seen.runtime.as_ref();
-        let deciders = deciders(self.config, runtime).unwrap_or_default();
-        Router::new(routing, self.config, self.seen.now, Profiles::of(runtime), deciders)
+        Router::new(routing, self.config, self.seen.now, Profiles::of(runtime), self.deciders.clone())
     }
 
     /// The profiles that may take no work now.

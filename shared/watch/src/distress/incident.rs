@@ -167,9 +167,8 @@ fn open(
     let rest = known.sources.iter().filter(|id| !told.contains(id));
     more.extend(rest.map(|id| format!("{id}: has a card of its own")));
     // The cards that close into it leave their places.
-    queue.give_back(
-        known.singles.iter().filter(|c| c.task.status == Status::Ready && is_untouched(c)).count(),
-    );
+    let places = rules.places();
+    queue.give_back(known.singles.iter().filter(|c| places.takes_one(c) && is_untouched(c)).count());
     let slot = queue.take(rules, oldest, why);
     let made = rules.card(oldest, why, key, &slot, &more);
     decision.steps.push(rules.tie(first.0, &first.1, &made.id, Some(made.change), &slot));

@@ -660,6 +660,54 @@ fn few_cards_at_once_and_the_others_queue() {
 }
 
 #[test]
+fn a_card_with_a_person_takes_no_place() {
+    let free = |own: bool, who: &str, given: bool, status: Status| {
+        let mut all = seen(vec![gave_up("t_00000001", Cause::ProtocolViolation)]);
+        all.own_board = own;
+        if own {
+            all.runtime = None;
+        }
+        for id in ["t_0000caf1", "t_0000caf2"] {
+            let mut c = open_card(id, "[BLOCKED] t_00000009 quota", status.clone(), json!({}));
+            c.task.assignee = Some(who.into());
+            if given {
+                c.events.push(event("assigned", 40, json!({"assignee": who, "by": "board"})));
+            }
+            all.cards.push(c);
+        }
+        let d = told(&all);
+        d.steps.iter().filter_map(|s| card(s)).any(|(s, _)| *s == Status::Ready)
+    };
+    // There is no profile anna; on a board of its own nobody ever worked under that name.
+    for own in [false, true] {
+        assert!(free(own, "anna", true, Status::Ready), "own board: {own}");
+        assert!(!free(own, "anna", true, Status::Running), "somebody works on it; own board: {own}");
+        assert!(!free(own, "anna", false, Status::Ready), "nobody gave it to her; own board: {own}");
+        assert!(!free(own, "tuesday", true, Status::Ready), "an orchestrator; own board: {own}");
+        assert!(!free(own, "luna", true, Status::Ready), "a worker; own board: {own}");
+    }
+}
+
+#[test]
+fn a_queued_card_of_a_person_waits_for_no_place() {
+    let hold = json!({"by": SYNTHESIZE_DISTRESS, "watchbill": {"hold": {"until": NOW.0}}});
+    let mut all = seen(Vec::new());
+    for (id, status) in
+        [("t_0000caf1", Status::Ready), ("t_0000caf2", Status::Ready), ("t_0000caf3", Status::Scheduled)]
+    {
+        let mut c = open_card(id, "[BLOCKED] t_00000009 quota", status, json!({}));
+        if id.ends_with('3') {
+            c.events.push(event("scheduled", 50, hold.clone()));
+            c.events.push(event("assigned", 40, json!({"assignee": "anna"})));
+            c.task.assignee = Some("anna".into());
+        }
+        all.cards.push(c);
+    }
+    let d = told(&all);
+    assert_eq!(d.steps.iter().map(|s| s.action.as_str()).collect::<Vec<_>>(), ["release-card"], "{d:?}");
+}
+
+#[test]
 fn the_first_in_line_gets_the_first_place() {
     let sources = vec![
         gave_up("t_00000001", Cause::RateLimit),

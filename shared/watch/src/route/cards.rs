@@ -14,7 +14,7 @@ use base::registry::SYNTHESIZE_DISTRESS;
 use board::{Detail, Event, EventKind, HandOver, Rule, Status, StepAction, hermes};
 use card::{self, id_word};
 use config::span::seconds;
-use policy::authorship::{self, HAND, our_hold};
+use policy::authorship::{self, HAND, our_hold, was_given};
 use policy::cards::identity::{is_incident, is_ours, named, since_card, speaks_for};
 use policy::cards::session;
 use policy::routing::moving::Why;
@@ -260,11 +260,6 @@ impl<'a> Rules<'a> {
     pub(super) fn exists(&self, profile: &str) -> bool {
         !profile.is_empty() && self.known.has(profile) != Some(false)
     }
-}
-
-/// Somebody gave it to somebody after it was made; they meant it.
-fn was_given(card: &Detail) -> bool {
-    card.events.iter().any(|e| e.kind == EventKind::Assigned && !authorship::is_ours(e))
 }
 
 /// How a task has gone on since its card was made, if it has.

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::seen::{CardSeen, Seen};
 use base::time::Time;
-use board::{Detail, Status};
+use board::Detail;
 use policy::cards::identity::named;
+use policy::cards::queue::Places;
 
 /// Where everything stands among what was seen. All lists are in the order in which it was seen.
 pub(super) struct Index<'a> {
@@ -16,12 +17,12 @@ pub(super) struct Index<'a> {
     /// Cards by the task they name.
     naming: BTreeMap<String, Vec<&'a CardSeen>>,
     answered: BTreeMap<&'a str, (usize, &'a Detail)>,
-    /// When the cards were made that are ready or worked on, the oldest first.
+    /// When the cards were made that take a place, the oldest first.
     at_work: Vec<(Time, &'a str)>,
 }
 
 impl<'a> Index<'a> {
-    pub(super) fn of(seen: &'a Seen) -> Index<'a> {
+    pub(super) fn of(seen: &'a Seen, places: &Places<'_>) -> Index<'a> {
         let mut index = Index {
             tasks: BTreeMap::new(),
             tied: BTreeMap::new(),
@@ -42,7 +43,7 @@ impl<'a> Index<'a> {
             if let Some(source) = named(&card.detail) {
                 index.naming.entry(source).or_default().push(card);
             }
-            if matches!(t.status, Status::Ready | Status::Running) {
+            if places.takes_one(&card.detail) {
                 index.at_work.push((t.created_at, &t.id));
             }
         }
@@ -88,9 +89,9 @@ impl<'a> Index<'a> {
         known.max_by_key(|(nth, card)| (card.task.created_at, *nth)).map(|(_, card)| *card)
     }
 
-    /// How many cards are ready or worked on.
-    pub(super) fn at_work(&self) -> usize {
-        self.at_work.len()
+    /// How many other cards take a place.
+    pub(super) fn at_work_beside(&self, card: &Detail) -> usize {
+        self.at_work.iter().filter(|(_, id)| *id != card.task.id).count()
     }
 
     /// How many of those were made before another card.

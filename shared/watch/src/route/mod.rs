@@ -26,6 +26,7 @@ use board::{Change, Detail, Rule, Status, Step, StepAction};
 use config::Config;
 use logs::provider::Profile;
 use policy::authorship;
+use policy::cards::queue::Places;
 use policy::cards::writer::{self, deciders};
 use policy::routing::facts::Routing;
 use policy::routing::moving::Scribe;
@@ -152,9 +153,11 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
     let known = Profiles::of(seen.runtime.as_ref());
     let deciders = deciders(config, seen.runtime.as_ref());
     let orchestrators = deciders.as_deref().map_err(String::as_str);
+    let attempts = seen.cards.iter().map(|c| &c.detail).chain(&seen.answered).chain(&seen.tasks);
+    let places = Places::new(known, seen.own_board, config, orchestrators.unwrap_or_default(), attempts);
     let mut rules = Rules {
         seen,
-        index: Index::of(seen),
+        index: Index::of(seen, &places),
         config,
         pass,
         scribe: Scribe { pass, config, now: seen.now, trees: &seen.trees },

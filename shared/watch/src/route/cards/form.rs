@@ -116,8 +116,7 @@ impl<'a> Rules<'a> {
     /// `ready`, or queued where the orchestrator has enough of them.
     pub(super) fn place_for(&self, card: &Detail) -> (Status, EventKind) {
         let most = usize::try_from(self.config.distress.max_open_cards).unwrap_or(usize::MAX);
-        let itself = matches!(card.task.status, Status::Ready | Status::Running);
-        let taken = self.index.at_work() - usize::from(itself) + self.readied;
+        let taken = self.index.at_work_beside(card) + self.readied;
         match (taken < most, &card.task.status) {
             (false, _) => (Status::Scheduled, EventKind::Scheduled),
             (true, Status::Triage) => (Status::Ready, EventKind::Specified),
