@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::doctor::{FAILING, Finding, Severity};
 use crate::explain::Unattended;
-use crate::explain::summary::{self, Counts, Entry, Shared, Summary};
+use crate::explain::summary::{self, Counts, Entry, MAKE_ORCHESTRATOR, Shared, Summary};
 use base::count::pick;
 use base::registry::NAMES;
 use base::time::Time;
@@ -206,6 +206,8 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
 fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Need> {
     let first = entries.first()?;
     let each = pick(entries.len(), "it", "each");
+    let command = entries.iter().find_map(|e| e.command.as_ref());
+    let is_made = command.is_some_and(|c| c.to == MAKE_ORCHESTRATOR);
     let (cause, what, todo) = match why {
         Unattended::Review => (
             "review",
@@ -236,7 +238,10 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
         Unattended::NoOrchestrator => (
             "no-orchestrator",
             "left to cards, and nobody takes",
-            "make that profile, or name another one (distress.orchestrator)".into(),
+            match is_made {
+                true => "make that profile, or name another one (distress.orchestrator)".into(),
+                false => "have that profile listed, or name another one (distress.orchestrator)".into(),
+            },
         ),
         Unattended::Endless => {
             let next = pick(entries.len(), "", "; `watchbill status` then names the next one");
@@ -265,7 +270,10 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
         tasks: entries.iter().map(|e| Waiting { id: e.task.clone(), title: e.title.to_string() }).collect(),
         since: entries.iter().map(|e| e.since).min(),
         next: None,
-        run: summary::command_for(entries).map(|(run, _)| run),
+        // No command lists a profile, and any other one mends something else.
+        run: summary::command_for(entries)
+            .map(|(run, _)| run)
+            .filter(|_| why != Unattended::NoOrchestrator || is_made),
         todo: Some(todo),
         // One more task of these is another piece of work for a person.
         asked: matches!(why, Unattended::Review | Unattended::Triage | Unattended::Endless)

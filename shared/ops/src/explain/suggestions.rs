@@ -17,6 +17,9 @@ use policy::needs_operator;
 use policy::remedy::{self, Lacking};
 use policy::runtime::Dispatcher;
 
+/// What the command does that makes the profile that takes cards.
+pub(crate) const MAKE_ORCHESTRATOR: &str = "make the profile that takes cards";
+
 /// Most characters of a title in what a command is for.
 const MAX_TITLE: usize = 60;
 
@@ -96,7 +99,10 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     {
         all.add("let the stopped worker go on", run);
     }
-    if f.hands_off().is_some() && !f.is_over() {
+    // What nobody does with it no watcher would do either.
+    let is_left = stand.unattended.is_some();
+    let is_skipped = f.hands_off().is_some() && !f.is_over();
+    if is_skipped && !is_left {
         all.add("let the watchers help it again", heal(&id));
     }
     if let Some((to, run)) = unread_log(f) {
@@ -220,6 +226,9 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         }
         _ => {}
     }
+    if is_skipped && is_left {
+        all.add("let the watchers help it again", heal(&id));
+    }
     all.add("read its whole history", history(f, &id));
     all.0
 }
@@ -236,7 +245,7 @@ fn go_on(all: &mut Commands, f: &Facts, card: &Detail, why: Stopped) {
         Stopped::NoOrchestrator => {
             let make = f.no_orchestrator.as_ref().map(|(_, make)| make);
             if let Some(make) = make.filter(|make| make.starts_with("hermes ")) {
-                all.add("make the profile that takes cards", make.clone());
+                all.add(MAKE_ORCHESTRATOR, make.clone());
             }
         }
         Stopped::Endless => {

@@ -16,9 +16,9 @@ use super::line::Line;
 use super::standing::{self, Kind};
 use super::still::Unattended;
 use super::suggestions;
-pub(crate) use super::suggestions::Command;
 #[cfg(test)]
 pub(crate) use super::suggestions::Together;
+pub(crate) use super::suggestions::{Command, MAKE_ORCHESTRATOR};
 use base::cause::Cause;
 use base::count::things;
 use base::quote;

@@ -362,6 +362,23 @@ fn what_waits_for_an_orchestrator_that_is_not_there_is_one_need() {
 }
 
 #[test]
+fn what_is_to_be_done_and_its_command_are_one() {
+    let wait = |to: &str| Entry {
+        unattended: Some(Unattended::NoOrchestrator),
+        command: Some(Command { to: to.into(), run: "a command".into(), together: None }),
+        ..entry("t_00000001", None, 90)
+    };
+    for (to, run, todo) in [
+        (summary::MAKE_ORCHESTRATOR, Some("a command"), "make that profile, "),
+        ("read the card that asks about it", None, "have that profile listed, "),
+    ] {
+        let need = of_tasks(&summary(vec![wait(to)])).remove(0);
+        assert_eq!(need.run.as_deref(), run);
+        assert!(need.todo.as_deref().unwrap().starts_with(todo), "{need:?}");
+    }
+}
+
+#[test]
 fn what_is_asked_again_is_dated_and_what_a_provider_refuses_is_not() {
     let asked = |all: Vec<Entry>| of_tasks(&summary(all)).remove(0).asked.map(|at| NOW.since(at));
     assert_eq!(asked(vec![entry("t_00000001", None, 5)]), Some(150));

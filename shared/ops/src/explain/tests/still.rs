@@ -290,6 +290,29 @@ fn what_no_dispatcher_makes_ready_needs_a_person() {
     assert_eq!(standing::of(&f).kind, Kind::Fine, "it waits");
 }
 
+#[test]
+fn what_is_skipped_on_purpose_is_told_with_what_starts_it() {
+    let mut f = task(Status::Ready, vec![event("created", 9_000, json!({}))]);
+    f.detail.task.assignee = Some("luna".into());
+    f.detail.body = "watchbill: no-heal".into();
+    (f.own_board, f.is_passed_over) = (true, true);
+    let (stand, run) = told(&f);
+    assert_eq!(stand.unattended, Some(Unattended::Unclaimed));
+    assert_eq!(run, "hermes kanban run --assignee luna -- YOUR_AGENT");
+    let mut f = task(Status::Blocked, vec![event("gave_up", 600, json!({"error": "x"}))]);
+    (f.detail.task.failures, f.detail.body) = (2, "watchbill: no-heal".into());
+    f.no_orchestrator = Some(("there is no profile ada".into(), "hermes profile create ada".into()));
+    let hold = json!({"hold": {"cause": "queued", "until": NOW.0}});
+    let mut card = detail("t_0000caf1", Status::Scheduled);
+    card.events = vec![ours("scheduled", 60, "synthesize-distress", "no-orchestrator", hold)];
+    f.card = Some(card);
+    let (stand, run) = told(&f);
+    assert_eq!(stand.unattended, Some(Unattended::NoOrchestrator), "{stand:?}");
+    assert_eq!(run, "hermes profile create ada");
+    let all = suggestions::of(&f, &stand);
+    assert!(all.iter().any(|c| c.run.ends_with("'watchbill: heal'")), "{all:?}");
+}
+
 /// A person was told a minute ago that these processes are stopped.
 fn stopped(pids: &[i64]) -> Event {
     let about = json!({"key": "stopped-worker", "mend": "let it go on"});
