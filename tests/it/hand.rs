@@ -417,6 +417,45 @@ fn a_claim_that_another_host_left_is_told_until_the_printed_command_released_it(
     }
 }
 
+/// Runs a line that `status` printed, as a person does.
+fn typed(b: &TestBoard, line: &str) {
+    let path =
+        format!("{}:/usr/bin:/bin", std::path::Path::new(program("board")).parent().unwrap().display());
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", line]).env("PATH", path).env("USER", "anna").env("HOME", b.path());
+    ran(&mut shell).ok();
+}
+
+/// The need of `status` that is about this task.
+fn need_of(b: &TestBoard, task: &str) -> Option<serde_json::Value> {
+    let all = ran(b.command("watchbill").args(["status", "--json", "--db"]).arg(&b.db)).json();
+    let needs = all["needs"].as_array().unwrap().clone();
+    needs.into_iter().find(|n| n["tasks"].as_array().unwrap().iter().any(|t| t["id"] == task))
+}
+
+#[test]
+fn a_card_that_a_person_has_is_told_with_who_may_take_it_instead() {
+    let b = TestBoard::own();
+    b.add("t_00000001", "ready");
+    b.hand(&["claim", "t_00000001"]).ok();
+    b.hand(&["block", "t_00000001", "--type", "env_blocker", "no such model"]).ok();
+    let card = b.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED]%'");
+    b.hand(&["reassign", &card, "anna", "--force"]).ok();
+    let at = now() - 2_000;
+    b.sql(&format!(
+        "UPDATE tasks SET created_at = {at} WHERE id = '{card}'; UPDATE task_events SET created_at = {at} WHERE task_id = '{card}'"
+    ));
+    ran(b.command("route-blocked").arg("--db").arg(&b.db)).ok();
+    let need = need_of(&b, "t_00000001").unwrap();
+    let says = need["says"].as_str().unwrap();
+    assert!(says.contains(&format!("card {card} was given to anna")), "{need}");
+    let run = need["run"].as_str().unwrap();
+    assert!(run.contains(&format!("reassign {card} tuesday")), "{need}");
+    typed(&b, run);
+    assert_eq!(b.task(&card, "assignee || ' ' || status"), "tuesday ready");
+    assert!(need_of(&b, "t_00000001").is_none(), "an orchestrator has it, and has just got it");
+}
+
 #[test]
 fn init_makes_a_board_once_and_never_over_something() {
     let dir = tempfile::tempdir().unwrap();

@@ -27,6 +27,7 @@ use logs::provider::Id;
 use page::Overview;
 use policy::attempts::worker::{used, worker};
 use policy::authorship;
+use policy::cards::queue::Places;
 use policy::cards::writer::deciders;
 use policy::clock::{self, is_within};
 use policy::dispatcher::{self, MAX_TICKS, TICKED, is_tick};
@@ -412,6 +413,10 @@ fn look(
         let first = deciders.first().filter(|_| deciders.iter().all(is_absent));
         let no_orchestrator =
             first.map(|name| remedy::no_orchestrator(name, runtime.is_unlisted(Some(name))));
+        let instead = deciders.iter().find(|name| !is_absent(name)).cloned().unwrap_or("PROFILE".into());
+        let places = Places::new(known, own_board, config, &deciders, details.iter().chain(&near));
+        let given: BTreeSet<String> =
+            near.iter().filter(|d| places.is_a_persons(d)).map(|d| d.task.id.clone()).collect();
         let router = Router::new(&routing, config, now, known, deciders);
         let found = |id: String| near.iter().find(|d| d.task.id == id).cloned();
         let details = read_logs(world, details, now);
@@ -433,6 +438,7 @@ fn look(
                 kin: kin(&d).filter_map(found).collect(),
                 card: card_of(&d).and_then(found),
                 has_turn: card_of(&d).is_some_and(|card| in_turn.contains(&card)),
+                instead: card_of(&d).filter(|card| given.contains(card)).map(|_| instead.clone()),
                 runtime: runtime.clone(),
                 life: life(world, &d, now),
                 woke,

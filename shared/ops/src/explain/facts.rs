@@ -63,6 +63,8 @@ pub(crate) enum Stopped {
     Review,
     /// Somebody else scheduled it.
     Parked,
+    /// Somebody gave it to a person: no worker takes it.
+    Given,
     /// None of the profiles that take cards exists.
     NoOrchestrator,
     /// It waits for what never comes.
@@ -99,6 +101,8 @@ pub struct Facts {
     pub(crate) card: Option<Detail>,
     /// That card waits for its turn: other work has the places of a dispatcher that works.
     pub(crate) has_turn: bool,
+    /// Somebody gave that card to a person; the orchestrator that may take it instead.
+    pub(crate) instead: Option<String>,
     /// The dispatcher and the profiles.
     pub runtime: Runtime,
     /// Whether its worker lives, where it runs and no watcher acts on it.
@@ -144,6 +148,7 @@ impl Facts {
             kin: empty,
             card: None,
             has_turn: false,
+            instead: None,
             life: None,
             is_for_people: false,
             is_passed_over: false,
@@ -207,7 +212,7 @@ impl Facts {
 
     /// Its open card, where nobody has taken it for too long, and since when it waits.
     pub(crate) fn untaken_card(&self) -> Option<(&Detail, Time)> {
-        let card = self.open_card().filter(|_| !self.has_turn)?;
+        let card = self.open_card().filter(|_| !self.has_turn && self.instead.is_none())?;
         Some((card, needs_operator::untaken(card, self.now, self.patience)?))
     }
 
@@ -226,7 +231,9 @@ impl Facts {
         // Without a place to work the program `board` parks what its worker gave back; that is let go in its turn.
         let is_held = || authorship::our_hold(card).is_some();
         let is_parked = || authorship::parked(card).is_some_and(|e| e.by() != Some(authorship::HAND));
+        let is_untaken = || needs_operator::untaken(card, self.now, self.patience).is_some();
         let why = match card.task.status {
+            Status::Ready if self.instead.is_some() && is_untaken() => Stopped::Given,
             Status::Blocked if needs_operator::is_asking(card) => Stopped::Asks,
             // Hermes may have a reviewer for it.
             Status::Review if is_long() => Stopped::Review,

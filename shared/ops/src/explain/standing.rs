@@ -160,6 +160,12 @@ fn unanswered(f: &Facts, card: &Detail, why: Stopped, stand: Stand) -> Stand {
         Stopped::Parked => {
             format!("card {id} was scheduled outside Watchbill, and nobody takes it before that ends")
         }
+        Stopped::Given => {
+            let who = card.task.assignee.as_deref().unwrap_or("a person");
+            format!(
+                "card {id} was given to {who}, under whose name no worker is known, and waits for a decision"
+            )
+        }
         Stopped::NoOrchestrator => {
             let why = f.no_orchestrator.as_ref().map_or("no orchestrator is there", |(why, _)| why);
             format!("{why}, so nobody takes card {id}")

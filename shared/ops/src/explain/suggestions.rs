@@ -242,6 +242,10 @@ fn go_on(all: &mut Commands, f: &Facts, card: &Detail, why: Stopped) {
         }
         Stopped::Review => all.add("accept its card", format!("{hand} complete {id}")),
         Stopped::Parked => all.add("let its card go on", format!("{hand} unblock {id}")),
+        Stopped::Given => {
+            let to = shell_word(f.instead.as_deref().unwrap_or("PROFILE"));
+            all.add("let an orchestrator decide instead", format!("{hand} reassign {id} {to}"));
+        }
         Stopped::NoOrchestrator => {
             let make = f.no_orchestrator.as_ref().map(|(_, make)| make);
             if let Some(make) = make.filter(|make| make.starts_with("hermes ")) {

@@ -42,6 +42,7 @@ fn facts(detail: Detail) -> Facts {
         kin: Vec::new(),
         card: None,
         has_turn: false,
+        instead: None,
         runtime: Runtime {
             dispatcher: Dispatcher::Alive(7),
             is_daemon: true,

@@ -313,6 +313,33 @@ fn what_is_skipped_on_purpose_is_told_with_what_starts_it() {
     assert!(all.iter().any(|c| c.run.ends_with("'watchbill: heal'")), "{all:?}");
 }
 
+#[test]
+fn a_card_that_a_person_has_is_no_work_for_a_dispatcher() {
+    let mut card = detail("t_0000caf1", Status::Ready);
+    card.task.assignee = Some("anna".into());
+    card.events = vec![event("assigned", 1_801, json!({"assignee": "anna"}))];
+    card.task.created_at = ago(9_000);
+    for own in [false, true] {
+        let mut f = task(Status::Blocked, vec![event("gave_up", 9_000, json!({"error": "x"}))]);
+        f.detail.task.failures = 2;
+        (f.own_board, f.runtime.dispatcher) = (own, Dispatcher::Absent);
+        f.card = Some(card.clone());
+        assert!(standing::of(&f).says.contains("; nobody has taken card t_0000caf1 for "), "a worker's");
+        f.instead = Some("tuesday".into());
+        let (stand, run) = told(&f);
+        assert_eq!(stand.kind, Kind::NeedsPerson);
+        let says = "; card t_0000caf1 was given to anna, under whose name no worker is known, and waits for a decision";
+        assert!(stand.says.ends_with(says), "{stand:?}");
+        let more = stand.more.unwrap_or_default();
+        assert!(!more.contains("gateway") && !more.contains("board claim"), "{more}");
+        assert_eq!(run, "hermes kanban reassign t_0000caf1 tuesday");
+        let all = suggestions::of(&f, &standing::of(&f));
+        assert!(!all.iter().any(|c| c.run.contains("dispatch")), "{all:?}");
+        f.now = ago(60);
+        assert_eq!(standing::of(&f).kind, Kind::Waits, "they have just got it");
+    }
+}
+
 /// A person was told a minute ago that these processes are stopped.
 fn stopped(pids: &[i64]) -> Event {
     let about = json!({"key": "stopped-worker", "mend": "let it go on"});
