@@ -433,6 +433,33 @@ fn need_of(b: &TestBoard, task: &str) -> Option<serde_json::Value> {
     needs.into_iter().find(|n| n["tasks"].as_array().unwrap().iter().any(|t| t["id"] == task))
 }
 
+/// As a copy leaves what waited for a task that is gone: no dispatcher promotes it there.
+#[test]
+fn what_waits_for_no_other_task_is_told_until_the_printed_command_made_it_ready() {
+    let b = TestBoard::own();
+    b.add("t_00000001", "todo");
+    let why = || ran(b.command("watchbill").args(["why", "t_00000001"]).arg("--db").arg(&b.db)).ok();
+    let said = why();
+    assert!(said.contains("only a person promotes it") && !said.contains("dispatcher promotes"), "{said}");
+    assert!(need_of(&b, "t_00000001").is_none(), "for two hours it may be in the making");
+    let at = now() - 7_300;
+    b.sql(&format!("UPDATE tasks SET created_at = {at}; UPDATE task_events SET created_at = {at}"));
+    ran(b.command("heal").arg("--db").arg(&b.db)).ok();
+    let need = need_of(&b, "t_00000001").unwrap();
+    assert_eq!(need["cause"], "unlinked", "{need}");
+    typed(&b, need["run"].as_str().unwrap());
+    assert_eq!(b.task("t_00000001", "status"), "ready");
+    assert!(b.kinds("t_00000001").ends_with("promoted"), "{}", b.kinds("t_00000001"));
+    assert!(need_of(&b, "t_00000001").is_none());
+    // With a dispatcher it is the dispatcher's, and what waits for a task is not free.
+    let hermes = TestBoard::new();
+    hermes.add("t_00000001", "todo");
+    hermes.hand(&["unblock", "t_00000001"]).fails(1);
+    let first = id(&b, &["First"]);
+    let waits = id(&b, &["Second", "--parent", &first]);
+    assert!(b.hand(&["unblock", &waits]).fails(1).contains("is todo, not blocked or scheduled"));
+}
+
 #[test]
 fn a_card_that_a_person_has_is_told_with_who_may_take_it_instead() {
     let b = TestBoard::own();

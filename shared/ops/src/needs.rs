@@ -229,6 +229,11 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
             "free to go on, and no dispatcher promotes",
             "start a gateway, or see what the one that lives does".into(),
         ),
+        Unattended::Unlinked => (
+            "unlinked",
+            "in todo, waiting for no other task, and nobody promotes",
+            format!("make {each} ready"),
+        ),
         Unattended::Unclaimed => ("unclaimed", "ready, and nobody claims", "start a worker".into()),
         Unattended::UnknownState => (
             "unknown-state",

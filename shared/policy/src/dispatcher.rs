@@ -101,6 +101,22 @@ pub fn not_promoted(
     ids(rows, is_left)
 }
 
+/// Tasks in `todo` on a board without a dispatcher that wait for no other task, and to which nothing happened in that time. `heal` makes
+/// ready what waited for others; here somebody may have meant it so. `links` are those of this state.
+pub fn waits_for_nothing(
+    rows: &[Task],
+    links: &[Link],
+    events: &[(String, Event)],
+    now: Time,
+) -> BTreeSet<String> {
+    let mut left = not_promoted(rows, links, events, now);
+    let waits: BTreeSet<&str> = links.iter().map(|l| l.child.as_str()).collect();
+    let todo: BTreeSet<&str> =
+        rows.iter().filter(|t| t.status == Status::Todo).map(|t| t.id.as_str()).collect();
+    left.retain(|id| todo.contains(id.as_str()) && !waits.contains(id.as_str()));
+    left
+}
+
 /// Ready tasks that a dispatcher has passed over for that long: it started work of the same profile that comes behind them, or nothing of
 /// their profile, while it started what comes behind them or had nothing to run. `events` reach back as far; `started`: the tasks among
 /// them that are not open any more. Work that waits for its turn is not meant.
@@ -455,6 +471,15 @@ mod tests {
             !not_promoted(std::slice::from_ref(t), links, events, NOW).is_empty()
         };
         let todo = row(Status::Todo, 7_200);
+        // On a board without a dispatcher: only what waits for no other task, and never what is blocked.
+        let unlinked = |t: &Task, links: &[Link]| {
+            !waits_for_nothing(std::slice::from_ref(t), links, &[], NOW).is_empty()
+        };
+        assert!(unlinked(&todo, &[]) && !unlinked(&row(Status::Todo, 7_199), &[]));
+        assert!(!unlinked(&row(Status::Blocked, 7_200), &[]));
+        for status in [Some(Status::Done), Some(Status::Running), None] {
+            assert!(!unlinked(&todo, &link(status)));
+        }
         for status in [Some(Status::Done), Some(Status::Archived), None] {
             assert!(left(&todo, &link(status), &[]));
         }

@@ -94,7 +94,7 @@ pub(crate) enum Command {
     /// Make a blocked or held task ready, or todo while it waits for another task; without Hermes also one in triage
     ///
     /// It releases a claim that was left on the task, also where the task is ready or todo: nothing starts what is claimed. First look whether
-    /// a worker is still at it.
+    /// a worker is still at it. On a board of `board init` it makes ready what is in todo and waits for no other task.
     Unblock {
         /// The task
         id: String,

@@ -108,7 +108,12 @@ impl Hand<'_> {
         let is_left =
             matches!(seen.task.status, Status::Ready | Status::Todo) && seen.task.claim_lock.is_some();
         let is_stopped = matches!(seen.task.status, Status::Blocked | Status::Scheduled);
-        if !lifts_triage && !is_stopped && !is_left {
+        // On a board without a dispatcher nobody else promotes what waits for no other task.
+        let is_free = !is_left
+            && self.board.is_own()
+            && seen.task.status == Status::Todo
+            && seen.parents.iter().all(|p| p.status.frees_children());
+        if !lifts_triage && !is_stopped && !is_left && !is_free {
             let no = refused(id, format!("is {}, not blocked or scheduled", seen.task.status));
             let hint = "`hermes kanban specify` brings it out of triage";
             return Err(if is_in_triage { no.hint(hint) } else { no });
@@ -124,10 +129,15 @@ impl Hand<'_> {
         changes.extend(match (lifts_triage, is_left) {
             (true, _) => hermes::out_of_triage(&seen, &trail),
             (_, true) => hermes::leak_cleared(&seen, &trail),
+            _ if is_free => hermes::promoted(&seen, &trail),
             _ => hermes::unblocked(&seen, &trail),
         });
         self.must(id, Some(&seen), changes)?;
-        let to = if is_left { seen.task.status.clone() } else { hermes::unblocked_to(&seen) };
+        let to = match (is_left, is_free) {
+            (true, _) => seen.task.status.clone(),
+            (_, true) => Status::Ready,
+            _ => hermes::unblocked_to(&seen),
+        };
         let waits = seen.parents.iter().find(|p| p.status != Status::Done).map_or("", |p| p.id.as_str());
         let text = if to == Status::Todo && !waits.is_empty() {
             format!("{id} waits for {waits}, then it is ready\n")

@@ -351,9 +351,8 @@ fn passed_over(
 ) -> Result<BTreeSet<String>> {
     let own_board = board.is_own();
     let stands = |t: &Task| match t.status {
-        Status::Ready => true,
-        // What is free on a board without a dispatcher, heal makes ready.
-        Status::Todo | Status::Blocked => !own_board,
+        Status::Ready | Status::Todo => true,
+        Status::Blocked => !own_board,
         _ => false,
     };
     if !rows.iter().any(stands) {
@@ -363,7 +362,9 @@ fn passed_over(
     let events = board.events(now.plus(-dispatcher::PASSED_OVER), MAX_TICKS)?;
     let done = dispatcher::started(board, rows, &events)?;
     if own_board {
-        return Ok(dispatcher::unclaimed(rows, &done, &events, now));
+        let mut left = dispatcher::unclaimed(rows, &done, &events, now);
+        left.extend(dispatcher::waits_for_nothing(rows, links, &events, now));
+        return Ok(left);
     }
     let mut left = dispatcher::passed_over(rows, &done, &events, now);
     left.extend(dispatcher::not_promoted(rows, links, &events, now));

@@ -639,12 +639,17 @@ fn todo(f: &Facts) -> Stand {
     }
     let open: Vec<_> = f.detail.parents.iter().filter(|p| !p.status.frees_children()).collect();
     let Some(first) = open.first() else {
-        let kin = if f.detail.parents.is_empty() {
-            "waits for nothing that the board names"
-        } else {
-            "all it waits for is done"
+        let is_unlinked = f.detail.parents.is_empty();
+        let kin = match is_unlinked {
+            true => "it waits for nothing that the board names",
+            false => "all it waits for is done",
         };
-        return Stand::new(Kind::Fine, format!("in todo: {kin}; a dispatcher promotes it"));
+        let who = match (f.own_board, is_unlinked) {
+            (false, _) => "a dispatcher promotes it",
+            (true, false) => "heal promotes it",
+            (true, true) => "only a person promotes it",
+        };
+        return Stand::new(Kind::Fine, format!("in todo: {kin}; {who}"));
     };
     let more = match open.len() {
         1 => String::new(),

@@ -29,6 +29,8 @@ pub(crate) enum Unattended {
     NotStarted,
     /// It waits for nothing any more, and no dispatcher makes it ready.
     NotPromoted,
+    /// It waits for nothing in `todo`, where no dispatcher makes it ready.
+    Unlinked,
     /// No worker takes it, where no dispatcher starts any.
     Unclaimed,
     /// What it waits for never comes.
@@ -40,11 +42,12 @@ pub(crate) enum Unattended {
 }
 
 impl Unattended {
-    pub(crate) const ALL: [Unattended; 8] = [
+    pub(crate) const ALL: [Unattended; 9] = [
         Unattended::Review,
         Unattended::Triage,
         Unattended::NotStarted,
         Unattended::NotPromoted,
+        Unattended::Unlinked,
         Unattended::Unclaimed,
         Unattended::Endless,
         Unattended::UnknownState,
@@ -58,6 +61,7 @@ impl Unattended {
             Unattended::Triage => "nobody specifies it",
             Unattended::NotStarted => "the dispatcher, which lives, does not start it",
             Unattended::NotPromoted => "no dispatcher makes it ready",
+            Unattended::Unlinked => "nobody makes it ready",
             Unattended::Unclaimed => "nobody claims it",
             Unattended::Endless => "that never comes",
             Unattended::UnknownState => "nobody looks after it",
@@ -125,6 +129,16 @@ pub(super) fn not_promoted(f: &Facts, stand: &Stand) -> Option<Stand> {
         _ => return None,
     };
     let tells = !f.own_board && f.wedged.is_none() && !matches!(f.runtime.dispatcher, Dispatcher::Unknown(_));
+    let is_todo = f.detail.task.status == Status::Todo;
+    if f.is_passed_over && f.own_board && is_todo && f.detail.parents.is_empty() {
+        let why = Unattended::Unlinked;
+        let says = format!(
+            "in todo, and waits for no other task, for {}; {}",
+            words(f.now.since(f.since())),
+            why.of_one()
+        );
+        return Some(Stand { unattended: Some(why), ..Stand::new(Kind::NeedsPerson, says) });
+    }
     if !f.is_passed_over || !tells {
         return None;
     }

@@ -213,6 +213,9 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             all.add(&to_whom, reassign)
         }
         Status::Todo if stand.unattended == Some(Unattended::NotPromoted) => not_promoted(&mut all, f),
+        Status::Todo if f.own_board && f.detail.parents.is_empty() && f.endless().is_none() => {
+            all.push("make it ready", unblock(f, &id), Some(unblocks(f)));
+        }
         Status::Todo => {
             if let Some(why) = f.endless() {
                 let ids = task_words(&[task_word(why.parent()), id.clone()]);

@@ -291,6 +291,23 @@ fn what_no_dispatcher_makes_ready_needs_a_person() {
 }
 
 #[test]
+fn what_waits_for_no_other_task_needs_a_person_where_no_dispatcher_promotes_it() {
+    let mut f = task(Status::Todo, vec![event("created", 9_000, json!({}))]);
+    let promotes = |f: &Facts| standing::of(f).says;
+    assert!(promotes(&f).ends_with("; a dispatcher promotes it"));
+    f.own_board = true;
+    assert!(promotes(&f).ends_with("; only a person promotes it"));
+    assert_eq!(standing::of(&f).kind, Kind::Fine, "it may be in the making");
+    f.is_passed_over = true;
+    let (stand, run) = told(&f);
+    assert_eq!((stand.kind, stand.unattended), (Kind::NeedsPerson, Some(Unattended::Unlinked)));
+    assert_eq!(stand.says, "in todo, and waits for no other task, for 2h 30m; nobody makes it ready");
+    assert_eq!(run, "hermes kanban unblock t_00000001");
+    f.detail.parents = vec![Kin::from(detail("t_0000000a", Status::Done).task)];
+    assert!(promotes(&f).ends_with("; heal promotes it"));
+}
+
+#[test]
 fn what_is_skipped_on_purpose_is_told_with_what_starts_it() {
     let mut f = task(Status::Ready, vec![event("created", 9_000, json!({}))]);
     f.detail.task.assignee = Some("luna".into());
