@@ -38,7 +38,7 @@ use policy::routing::facts::{About, Routing};
 use policy::routing::reach::{self, Unreached};
 use policy::routing::router::Router;
 use policy::runtime::{Dispatcher, Runtime};
-use policy::{Pass, World};
+use policy::{Pass, Profiles, World};
 use watch::{Visit, Watcher, each};
 
 /// Most tasks it waits for that are looked at.
@@ -441,7 +441,7 @@ fn look(
                 has_turn: card_of(&d).is_some_and(|card| in_turn.contains(&card)),
                 instead: card_of(&d).filter(|card| given.contains(card)).map(|_| instead.clone()),
                 runtime: runtime.clone(),
-                life: life(world, &d, now),
+                life: life(world, &d, known, now),
                 woke,
                 is_for_people: is_for_people(&runtime, own_board, &d.task.status),
                 no_orchestrator: no_orchestrator.clone(),
@@ -517,9 +517,9 @@ fn is_for_people(runtime: &Runtime, own_board: bool, status: &Status) -> bool {
     own_board || goes_on == Some(false)
 }
 
-/// Whether the worker of a running task lives that no watcher looks after, since somebody took back what one did.
-fn life(world: &mut World<'_>, d: &Detail, now: Time) -> Option<Life> {
-    authorship::undone(d)?;
+/// Whether the worker of a running task lives that no watcher looks after, since somebody wants that.
+fn life(world: &mut World<'_>, d: &Detail, profiles: &Profiles, now: Time) -> Option<Life> {
+    authorship::hands_off(d, profiles)?;
     worker(world, d, now).map(|at_work| at_work.look.life)
 }
 

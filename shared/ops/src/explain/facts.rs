@@ -105,7 +105,7 @@ pub struct Facts {
     pub(crate) instead: Option<String>,
     /// The dispatcher and the profiles.
     pub runtime: Runtime,
-    /// Whether its worker lives, where it runs and no watcher acts on it.
+    /// Whether its worker lives, where it runs and no watcher may act on it.
     pub(crate) life: Option<Life>,
     /// It is in review or in triage, and Hermes is told to leave that to people.
     pub(crate) is_for_people: bool,
@@ -281,11 +281,21 @@ impl Facts {
 
     /// Why no watcher acts on it whatever is wrong with it, if so: somebody wants that.
     pub(crate) fn hands_off(&self) -> Option<String> {
-        if authorship::is_opted_out(&self.detail, &self.runtime.profiles) {
+        if self.is_marked() {
             return Some("skipped on purpose, since it is marked `watchbill: no-heal`".into());
         }
         let at = self.undone()?.local_minute();
         Some(format!("skipped on purpose, since what a watcher did to it was undone by hand at {at}"))
+    }
+
+    /// Whether somebody marked it `watchbill: no-heal`: no watcher acts on it, and what it needs is a person's.
+    pub(crate) fn is_marked(&self) -> bool {
+        authorship::is_opted_out(&self.detail, &self.runtime.profiles)
+    }
+
+    /// Whether the watchers leave it alone only since somebody took back what one did.
+    pub(crate) fn is_taken_back(&self) -> bool {
+        self.undone().is_some() && !self.is_marked()
     }
 
     /// When somebody took back what a watcher did to it, as long as that keeps the watchers from it.

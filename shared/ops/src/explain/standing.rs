@@ -73,8 +73,14 @@ pub(crate) fn of(f: &Facts) -> Stand {
     match stand.kind {
         Kind::Over | Kind::NeedsPerson => stand,
         _ => {
-            let rules =
-                [still::undone, still::passed_over, still::not_promoted, still::for_people, still::unknown];
+            let rules = [
+                still::undone,
+                still::marked,
+                still::passed_over,
+                still::not_promoted,
+                still::for_people,
+                still::unknown,
+            ];
             rules.iter().find_map(|rule| rule(f, &stand)).unwrap_or(stand)
         }
     }
@@ -110,8 +116,8 @@ fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
     // A hold that is over ends with the next pass, unless no watcher says so: its card is open then.
     let waits = stand.kind == Kind::Waits || (stand.kind == Kind::Due && due(f).is_none());
     // What is left alone for want of knowledge still has its card, and what waits for its card in todo goes on by it alone.
-    let is_wanted = stand.kind == Kind::LeftAlone
-        && (f.hands_off().is_some() || f.detail.task.status == Status::Scheduled);
+    let is_wanted =
+        stand.kind == Kind::LeftAlone && (f.is_taken_back() || f.detail.task.status == Status::Scheduled);
     if !waits && (!matches!(stand.kind, Kind::LeftAlone | Kind::Fine) || is_wanted) {
         return stand;
     }
@@ -201,7 +207,7 @@ fn undecided(f: &Facts, card: &Detail, since: Time, stand: Stand) -> Stand {
 /// What is tried again by itself, and only a person mends: an address at which nobody answers, a path or a program of this host. While an
 /// attempt tries it, nothing is better yet.
 fn unmended(f: &Facts, stand: Stand) -> Stand {
-    if matches!(stand.kind, Kind::NeedsPerson | Kind::Over) || f.hands_off().is_some() {
+    if matches!(stand.kind, Kind::NeedsPerson | Kind::Over) || f.is_taken_back() {
         return stand;
     }
     let (lacking, why) = match (&f.unreached, f.unstarted()) {
@@ -233,11 +239,19 @@ fn goes(take: &Take) -> bool {
 fn left_lying(f: &Facts, stand: Stand) -> Stand {
     let stands = matches!(f.detail.task.status, Status::Blocked | Status::Ready | Status::Other(_));
     let is_long = f.now.since(f.since()) >= f.patience;
-    let lies = stand.kind == Kind::LeftAlone && stands && is_long && f.hands_off().is_none();
-    let lies = lies && !is_promoted(f);
+    // Who starts what is ready asks for no mark.
+    let is_marked = f.is_marked() && f.detail.task.status != Status::Ready;
+    let lies = stand.kind == Kind::LeftAlone && stands && is_long && (is_marked || f.hands_off().is_none());
+    if !lies || is_promoted(f) {
+        return stand;
+    }
     let is_unknown = matches!(f.detail.task.status, Status::Other(_));
     let unattended = is_unknown.then_some(Unattended::UnknownState).or(stand.unattended);
-    if !lies { stand } else { Stand { kind: Kind::NeedsPerson, unattended, ..stand } }
+    let says = match is_marked {
+        true => still::by_mark(&format!("{} for {}", f.detail.task.status, words(f.now.since(f.since())))),
+        false => stand.says,
+    };
+    Stand { kind: Kind::NeedsPerson, says, unattended, ..stand }
 }
 
 /// Whether a dispatcher sets it free with its next tick.
@@ -547,8 +561,9 @@ pub(super) fn goes_on_waiting(t: &Take) -> bool {
 
 fn ready(f: &Facts) -> Stand {
     let d = &f.detail;
-    if let Some(why) = f.hands_off() {
-        return Stand::new(Kind::LeftAlone, format!("ready, and {why}"));
+    let skipped = f.hands_off().map(|why| Stand::new(Kind::LeftAlone, format!("ready, and {why}")));
+    if let Some(skipped) = skipped.clone().filter(|_| f.is_taken_back()) {
+        return skipped;
     }
     if let Some(said) = notice(f) {
         return said;
@@ -567,6 +582,9 @@ fn ready(f: &Facts) -> Stand {
             Some(name) => format!("for {name}, and there is no such profile"),
         };
         return Stand::new(Kind::NeedsPerson, format!("ready and {who}, so nobody takes it"));
+    }
+    if let Some(skipped) = skipped {
+        return skipped;
     }
     if let Some((says, take)) = due(f) {
         return Stand::new(Kind::Due, format!("ready, and nobody takes it: {}", take.because))

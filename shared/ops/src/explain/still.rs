@@ -4,11 +4,11 @@ use super::facts::{Facts, Verdict};
 use super::standing::{Kind, Stand, is_promoted};
 use base::quote;
 use base::registry::HEAL;
-use base::time::words;
+use base::time::{Time, words};
 use board::Status;
 use card::task_word;
 use host::Life;
-use policy::authorship::{is_opted_out, our_hold};
+use policy::authorship::our_hold;
 use policy::clock::WAKING;
 use policy::dispatcher::{PASSED_OVER, TICKED};
 use policy::endless::Endless;
@@ -72,7 +72,7 @@ impl Unattended {
 
 /// What a watcher did to it was taken back, and would be due again: no watcher goes on with it.
 pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
-    let at = f.undone().filter(|_| !is_opted_out(&f.detail, &f.runtime.profiles))?;
+    let at = f.undone().filter(|_| f.is_taken_back())?;
     let is_held = || our_hold(&f.detail).is_some() && stand.until.is_none_or(|until| until <= f.now);
     let is_nobodys = || is_nobodys(f.detail.task.assignee.as_deref(), &f.runtime.profiles, f.own_board);
     // A dispatcher of Hermes requeues it with its next tick.
@@ -92,6 +92,35 @@ pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
     let at = at.local_minute();
     let says = format!("{stands}; undone by hand at {at}, and watchers leave it alone since: decide");
     Some(instead(stand, says))
+}
+
+/// What a watcher would do to it, and may not: somebody marked it, and nobody else does that.
+pub(super) fn marked(f: &Facts, stand: &Stand) -> Option<Stand> {
+    let is_free = || f.detail.parents.iter().all(|p| p.status.frees_children());
+    let is_waiting = || f.own_board && stand.kind == Kind::Fine && is_free();
+    let stands = match f.detail.task.status {
+        // A dispatcher of Hermes requeues it with its next tick, and who works ends its attempt after that.
+        Status::Running if f.life == Some(Life::Gone) && f.now.since(heard(f)) >= TICKED => {
+            "running, and its worker is gone"
+        }
+        Status::Todo if is_waiting() && f.now.since(f.since()) >= PASSED_OVER => {
+            "in todo, and what it waits for is done"
+        }
+        _ => return None,
+    };
+    f.is_marked().then(|| instead(stand, by_mark(stands)))
+}
+
+/// How a marked task stands, and that it stays so.
+pub(super) fn by_mark(stands: &str) -> String {
+    format!("{stands}; it is marked `watchbill: no-heal`, and that keeps the watchers off")
+}
+
+/// When something was last heard of the attempt that runs.
+fn heard(f: &Facts) -> Time {
+    let t = &f.detail.task;
+    let began = f.detail.current_run().map(|run| run.started_at).or(t.started_at).unwrap_or(t.created_at);
+    t.last_heartbeat_at.map_or(began, |at| at.max(began))
 }
 
 /// What needs a person, with what was said of the task before behind it.
@@ -122,7 +151,7 @@ pub(super) fn passed_over(f: &Facts, stand: &Stand) -> Option<Stand> {
 /// A dispatcher's tick would have made it ready long ago, whatever the reason why none did.
 pub(super) fn not_promoted(f: &Facts, stand: &Stand) -> Option<Stand> {
     let is_free = || f.detail.parents.iter().all(|p| p.status.frees_children());
-    let is_below = || stand.kind == Kind::LeftAlone && f.hands_off().is_none() && is_promoted(f);
+    let is_below = || stand.kind == Kind::LeftAlone && !f.is_taken_back() && is_promoted(f);
     let stands = match f.detail.task.status {
         Status::Todo if stand.kind == Kind::Fine && is_free() => "in todo, and what it waits for is done",
         Status::Blocked if is_below() => "blocked below the failure limit",
@@ -180,7 +209,7 @@ pub(super) fn for_people(f: &Facts, stand: &Stand) -> Option<Stand> {
     let claim =
         f.detail.task.claim_lock.as_deref().map(|lock| (quote::inline(lock, 80), f.claim_ends(f.since())));
     let is_claimed = claim.as_ref().is_some_and(|(_, ends)| *ends > f.now);
-    if stand.kind != Kind::Fine || since < most || is_claimed || f.hands_off().is_some() {
+    if stand.kind != Kind::Fine || since < most || is_claimed || f.is_taken_back() {
         return None;
     }
     let says = format!("{state} for {}, and {}", words(since), why.of_one());
@@ -213,13 +242,12 @@ pub(super) fn claimed(f: &Facts, stand: Stand) -> Stand {
 /// Whether its worker lives has not been known for long, and nothing was heard of it.
 pub(super) fn unknown(f: &Facts, _: &Stand) -> Option<Stand> {
     let (d, t) = (&f.detail, &f.detail.task);
-    let take = f.take(HEAL).filter(|take| take.verdict == Verdict::Unknown)?;
-    if t.status != Status::Running || f.hands_off().is_some() {
+    let is_unknown = f.is_marked() && f.life == Some(Life::Unknown);
+    let take = f.take(HEAL).filter(|take| is_unknown || take.verdict == Verdict::Unknown)?;
+    if t.status != Status::Running || f.is_taken_back() {
         return None;
     }
-    let began = d.current_run().map(|run| run.started_at).or(t.started_at).unwrap_or(t.created_at);
-    let beat = t.last_heartbeat_at.map_or(began, |at| at.max(began));
-    let silent = f.now.since(d.good_until(beat, f.claim_ceiling));
+    let silent = f.now.since(d.good_until(heard(f), f.claim_ceiling));
     let wakes = f.woke.is_some_and(|woke| f.now.since(woke) < WAKING);
     if silent < BLIND || wakes {
         return None;

@@ -10,6 +10,7 @@ use base::registry::HEAL;
 use board::hermes::{self, is_sticky};
 use board::{Detail, Event, EventKind, HandOver, Status, StepAction};
 use card::{flag_of, shell_word, task_word, task_words, with_flags};
+use host::Life;
 use logs::LogEnd;
 use logs::handle::is_denied;
 use policy::authorship::{is_ours, our_hold};
@@ -99,11 +100,10 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     {
         all.add("let the stopped worker go on", run);
     }
-    // What nobody does with it no watcher would do either.
-    let is_left = stand.unattended.is_some();
-    let is_skipped = f.hands_off().is_some() && !f.is_over();
-    if is_skipped && !is_left {
-        all.add("let the watchers help it again", heal(&id));
+    let is_left = f.hands_off().is_some() && !f.is_over();
+    let lift = |all: &mut Commands| all.add("let the watchers help it again", heal(&id));
+    if is_left && is_lift_first(f, stand) {
+        lift(&mut all);
     }
     if let Some((to, run)) = unread_log(f) {
         all.add(to, run);
@@ -229,11 +229,22 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         }
         _ => {}
     }
-    if is_skipped && is_left {
-        all.add("let the watchers help it again", heal(&id));
+    if is_left {
+        lift(&mut all);
     }
     all.add("read its whole history", history(f, &id));
     all.0
+}
+
+/// Whether a watcher would do what a task that they leave alone needs.
+fn is_lift_first(f: &Facts, stand: &Stand) -> bool {
+    let is_theirs = match f.detail.task.status {
+        Status::Running => f.life != Some(Life::Unknown),
+        Status::Blocked => !is_sticky(&f.detail.events) && stand.unattended.is_none(),
+        Status::Todo | Status::Scheduled => true,
+        _ => false,
+    };
+    f.is_taken_back() || (is_theirs && f.lacking().is_none())
 }
 
 /// What lets its card go on.

@@ -78,6 +78,114 @@ fn what_somebody_marked_is_no_undo() {
     assert_eq!(standing::of(&f).kind, Kind::LeftAlone);
 }
 
+/// What the mark `watchbill: no-heal` leaves to a person, with the command that lifts it.
+#[track_caller]
+fn is_left_by_its_mark(f: &Facts, says: &str) {
+    let (stand, run) = told(f);
+    assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
+    let mark = "it is marked `watchbill: no-heal`, and that keeps the watchers off";
+    assert_eq!(stand.says, format!("{says}; {mark}"));
+    assert_eq!(run, "hermes kanban comment t_00000001 'watchbill: heal'");
+}
+
+#[test]
+fn what_is_marked_needs_a_person_where_a_watcher_would_go_on_with_it() {
+    let marked = |status: Status, events: Vec<Event>| {
+        let mut f = task(status, events);
+        f.detail.body = "Count them.\nwatchbill: no-heal".into();
+        f.takes = vec![take("heal", Verdict::Leaves, None)];
+        f
+    };
+    // Blocked at the failure limit, and nobody moves it.
+    let gave_up = |seconds: i64| {
+        let mut f = marked(Status::Blocked, vec![event("gave_up", seconds, json!({"error": "x"}))]);
+        f.detail.task.failures = f.runtime.failure_limit.unwrap();
+        f
+    };
+    assert_eq!(standing::of(&gave_up(1_799)).kind, Kind::LeftAlone);
+    is_left_by_its_mark(&gave_up(1_800), "blocked for 30m");
+    let mut f = gave_up(1_800);
+    f.detail.task.failures = 0;
+    assert_eq!(standing::of(&f).kind, Kind::LeftAlone, "a dispatcher sets it free");
+    f.is_passed_over = true;
+    assert_eq!(told(&f).0.unattended, Some(Unattended::NotPromoted), "none does");
+    assert_eq!(told(&f).1, "hermes kanban dispatch --dry-run");
+    let mut f = gave_up(9_000);
+    f.unreached = None;
+    f.detail.runs = vec![run(1, "luna", Some("spawn_failed"))];
+    f.detail.runs[0].error = Some("workspace: [Errno 2] No such file or directory: '/w/a'".into());
+    assert_eq!(told(&f).1, "mkdir -p /w/a && hermes kanban unblock t_00000001", "what mends it");
+    // A worker of a running row that is gone, and one of which nothing is known.
+    for (heard, life, kind) in [
+        (599, Life::Gone, Kind::LeftAlone),
+        (600, Life::Gone, Kind::NeedsPerson),
+        (90_000, Life::Alive, Kind::LeftAlone),
+        (21_599, Life::Unknown, Kind::LeftAlone),
+        (21_600, Life::Unknown, Kind::NeedsPerson),
+    ] {
+        let mut f = marked(Status::Running, Vec::new());
+        (f.detail.task.started_at, f.life) = (Some(ago(90_000)), Some(life));
+        f.detail.task.last_heartbeat_at = Some(ago(heard));
+        assert_eq!(standing::of(&f).kind, kind, "{heard} {life:?}: {:?}", standing::of(&f));
+        match (kind, life) {
+            (Kind::NeedsPerson, Life::Gone) => is_left_by_its_mark(&f, "running, and its worker is gone"),
+            (Kind::NeedsPerson, _) => assert_eq!(told(&f).1, "board show t_00000001", "no watcher acts"),
+            _ => {}
+        }
+    }
+    // Whoever specifies or reviews it asks for no mark, and lifting it would help nobody.
+    for (status, says, run) in [
+        (Status::Triage, "in triage for 2h, and nobody specifies it", "hermes kanban specify t_00000001"),
+        (Status::Review, "in review for 2h, and nobody reviews it", "hermes kanban show t_00000001"),
+    ] {
+        let f = marked(status.clone(), vec![event("status", 7_199, json!({}))]);
+        assert_eq!(standing::of(&f).kind, Kind::Fine);
+        let (stand, first) = told(&marked(status, vec![event("status", 7_200, json!({}))]));
+        assert_eq!((stand.kind, &*stand.says, &*first), (Kind::NeedsPerson, says, run));
+    }
+    // What heal makes ready on a board without a dispatcher.
+    let mut f = marked(Status::Todo, vec![event("created", 7_200, json!({}))]);
+    f.own_board = true;
+    let (stand, first) = told(&f);
+    assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
+    assert!(stand.says.starts_with("in todo, and what it waits for is done; it is marked "), "{stand:?}");
+    assert_eq!(first, "hermes kanban comment t_00000001 'watchbill: heal' --author \"$USER\"");
+    f.detail.parents = vec![Kin::from(detail("t_0000000a", Status::Running).task)];
+    assert_eq!(standing::of(&f).kind, Kind::Fine, "it waits");
+    // Ready work is started whatever is written on it, where anybody is there who does.
+    let mut f = marked(Status::Ready, vec![event("created", 90_000, json!({}))]);
+    f.detail.task.assignee = Some("luna".into());
+    assert_eq!(standing::of(&f).kind, Kind::LeftAlone);
+    f.detail.task.assignee = None;
+    let (stand, first) = told(&f);
+    assert_eq!((stand.kind, first.as_str()), (Kind::NeedsPerson, "hermes kanban reassign t_00000001 luna"));
+    (f.detail.task.assignee, f.is_passed_over, f.own_board) = (Some("luna".into()), true, true);
+    assert_eq!(told(&f).1, "hermes kanban run --assignee luna -- YOUR_AGENT");
+}
+
+#[test]
+fn what_is_marked_and_put_off_or_blocked_by_hand_is_as_without_the_mark() {
+    let hold = json!({"cause": "rate_limit", "until": NOW.plus(600).0});
+    for (status, e, kind) in [
+        (
+            Status::Scheduled,
+            event("scheduled", 90_000, json!({"reason": "after the release"})),
+            Kind::LeftAlone,
+        ),
+        (Status::Scheduled, ours("scheduled", 60, "heal", "rate-limit", json!({"hold": hold})), Kind::Waits),
+        (Status::Blocked, event("blocked", 60, json!({"reason": "which licence?"})), Kind::NeedsPerson),
+    ] {
+        let mut f = task(status, vec![e]);
+        let (before, run) = told(&f);
+        f.detail.body = "watchbill: no-heal".into();
+        f.takes = vec![take("heal", Verdict::Leaves, None)];
+        let (stand, first) = told(&f);
+        assert_eq!((stand.kind, &stand.says), (kind, &before.says));
+        let is_asked = kind == Kind::NeedsPerson;
+        assert!(!is_asked || first == run, "no watcher lifts a block by hand: {first}");
+    }
+}
+
 #[test]
 fn what_a_living_dispatcher_does_not_start_needs_a_person() {
     let mut f = task(Status::Ready, Vec::new());
