@@ -400,6 +400,15 @@ fn profiles_that_do_not_exist_are_told() {
     assert_eq!(missing.len(), 2, "{missing:?}");
     assert!(missing[0].contains("orchestrator.fallbacks names nobody"), "{missing:?}");
     assert!(missing[1].contains("profiles.luna.fallbacks names nova"), "{missing:?}");
+    // A person whose name a profile has, until that one works.
+    b.config = format!("{own}[people]\nassignee = \"luna\"\n");
+    assert_eq!(find(&doctor(&b, &[]), "person-works"), [""; 0]);
+    b.add("t_0000feed", "ready");
+    b.run_it("t_0000feed", None, 600);
+    b.sql("UPDATE task_runs SET profile = 'Luna'");
+    has(&doctor(&b, &[]), "person-works", &["warning | default | people.assignee names luna, and a worker"]);
+    b.sql("UPDATE task_runs SET ended_at = started_at");
+    assert_eq!(find(&doctor(&b, &[]), "person-works"), [""; 0], "Hermes made that attempt up");
     fs::remove_file(b.path().join("config.yaml")).unwrap();
     has(&doctor(&b, &[]), "auto-decompose-on", &["warning |", "config.yaml"]);
 }

@@ -209,6 +209,11 @@ impl Run {
         self.ended_at.is_none_or(|at| at >= since)
     }
 
+    /// Whether it took any time. Where a task is closed or blocked that nobody works on, Hermes makes an attempt up that took none.
+    pub fn has_worked(&self) -> bool {
+        self.ended_at.is_none_or(|at| at > self.started_at)
+    }
+
     /// Seconds it lasted, up to `now` while it is open; 0 where the clock went back.
     pub fn seconds(&self, now: Time) -> i64 {
         self.ended_at.unwrap_or(now).since(self.started_at).max(0)

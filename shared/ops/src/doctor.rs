@@ -102,7 +102,7 @@ impl Finding {
 }
 
 /// Every finding there is. Names do not change; new ones may come.
-pub const IDS: [&str; 44] = [
+pub const IDS: [&str; 45] = [
     "config-valid",
     "config-invalid",
     "config-shared",
@@ -130,6 +130,7 @@ pub const IDS: [&str; 44] = [
     "orchestrator-missing",
     "fallback-missing",
     "auto-decompose-on",
+    "person-works",
     "timers-installed",
     "timers-missing",
     "timers-off",

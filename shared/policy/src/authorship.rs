@@ -8,7 +8,7 @@ use crate::Profiles;
 use base::cause::Cause;
 use base::registry::NAMES;
 use base::time::Time;
-use board::{Comment, Detail, Event, EventKind, Status};
+use board::{Comment, Detail, Event, EventKind, Run, Status};
 use config::Heal;
 use config::span::seconds;
 
@@ -62,19 +62,24 @@ pub fn was_given(card: &Detail) -> bool {
 }
 
 /// Whether somebody who may say so wants this task skipped: a body line `watchbill: no-heal`, or a comment that
-/// begins with it, by an author that is no worker. `watchbill: heal` in a later comment takes it back.
-pub fn is_opted_out(seen: &Detail, profiles: &Profiles) -> bool {
+/// begins with it, by an author that is no worker. `watchbill: heal` in a later comment takes it back. `person`:
+/// whom the configuration names as `people.assignee`, who is one also where a profile has that name, but for a task that profile
+/// worked on.
+pub fn is_opted_out(seen: &Detail, profiles: &Profiles, person: Option<&str>) -> bool {
     let marked = seen.body.lines().any(|l| l.trim() == "watchbill: no-heal");
     let mut said = seen.comments.iter().filter_map(|c| Some((c, opts_out(c)?))).peekable();
     if said.peek().is_none() {
         return marked;
     }
+    let is_person = |name: &str| person.is_some_and(|person| person.eq_ignore_ascii_case(name));
+    let of_runs = |r: &&Run| r.has_worked() || !r.profile.as_deref().is_some_and(is_person);
+    let named = seen.task.assignee.iter().chain(profiles.names()).map(String::as_str);
     let workers: BTreeSet<String> = seen
         .runs
         .iter()
+        .filter(of_runs)
         .filter_map(|r| r.profile.as_deref())
-        .chain(seen.task.assignee.as_deref())
-        .chain(profiles.names().iter().map(String::as_str))
+        .chain(named.filter(|name| !is_person(name)))
         // `default` is what Hermes calls a person at the command line as well; their word must be heard.
         .filter(|name| *name != "default")
         .map(str::to_lowercase)
@@ -126,8 +131,8 @@ pub fn undone(d: &Detail) -> Option<&Event> {
 }
 
 /// Why no watcher acts on a task whatever is wrong with it, if so: somebody said so, or took back what a watcher did.
-pub fn hands_off(seen: &Detail, profiles: &Profiles) -> Option<String> {
-    if is_opted_out(seen, profiles) {
+pub fn hands_off(seen: &Detail, profiles: &Profiles, person: Option<&str>) -> Option<String> {
+    if is_opted_out(seen, profiles, person) {
         return Some("marked `watchbill: no-heal`".into());
     }
     let undone = undone(seen)?;
@@ -185,7 +190,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use board::testing::{ago, detail, event};
+    use board::testing::{ago, detail, event, run};
 
     #[test]
     fn what_was_undone_stands_until_something_happens_or_somebody_asks() {
@@ -212,6 +217,41 @@ mod tests {
         assert!(!stands(UNDO, &[commented("anna")], vec![said("watchbill: heal", 100)]), "and behind it");
         assert!(stands(UNDO, &[commented("bert")], vec![said("watchbill: heal", 100)]), "another comment");
         assert!(stands(UNDO, &[], vec![said("please\nwatchbill: heal", 50)]));
+    }
+
+    #[test]
+    fn whom_the_configuration_names_is_a_person_but_for_what_they_worked_on() {
+        let known: Profiles = ["luna", "anna"].into_iter().collect();
+        let is_out = |runs: &[(&str, i64)], assignee: &str, person: Option<&str>, author: &str| {
+            let mut d = detail("t_00000001", Status::Running);
+            d.task.assignee = Some(assignee.into());
+            let ended = |(profile, took): &(&str, i64)| Run {
+                ended_at: Some(ago(1_300 - took)),
+                ..run(1, profile, Some("completed"))
+            };
+            d.runs = runs.iter().map(ended).collect();
+            d.comments =
+                vec![Comment { author: author.into(), body: "watchbill: no-heal".into(), at: ago(9) }];
+            is_opted_out(&d, &known, person)
+        };
+        for (person, runs, assignee, author, heard) in [
+            (None, &[] as &[(&str, i64)], "luna", "anna", false),
+            (Some("anna"), &[], "luna", "anna", true),
+            (Some("anna"), &[], "luna", "Anna", true),
+            (Some("anna"), &[], "anna", "anna", true),
+            (Some("anna"), &[], "luna", "luna", false),
+            (Some("anna"), &[("luna", 60)], "luna", "anna", true),
+            // An attempt that Hermes made up, and one of a worker of that name.
+            (Some("anna"), &[("anna", 0)], "luna", "anna", true),
+            (Some("anna"), &[("anna", 60)], "luna", "anna", false),
+            (Some("anna"), &[("Anna", 60)], "luna", "anna", false),
+        ] {
+            assert_eq!(
+                is_out(runs, assignee, person, author),
+                heard,
+                "{person:?} {runs:?} {assignee} {author}"
+            );
+        }
     }
 
     #[test]

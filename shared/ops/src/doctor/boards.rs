@@ -1,5 +1,6 @@
 //! One board: whether it is there, what it is, who may write it, who dispatches on it, and whom its cards go to.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::Finding;
@@ -12,7 +13,7 @@ use base::time::{Time, words};
 use board::pause::Pause;
 use board::several_hosts::{is_off, off_by, shown};
 use board::sqlite::repair;
-use board::{Attended, Board, Location, Neighbour};
+use board::{Attended, Board, Location, Neighbour, Run};
 use config::Config;
 use host::Split;
 use policy::cards::writer::orchestrators;
@@ -25,6 +26,9 @@ use policy::runtime::{Dispatcher, Runtime};
 /// How far back the work of a dispatcher is looked for, in seconds, and in how many events.
 const BACK: i64 = 7 * 86_400;
 const MAX_EVENTS: u32 = 4_000;
+
+/// In so many of the newest attempts is looked who works on a board.
+const MAX_RUNS: u32 = 1_000;
 
 /// So many unreadable files are named.
 const MAX_UNREADABLE: usize = 4;
@@ -85,6 +89,8 @@ pub struct BoardRead {
     pub unreadable: Vec<String>,
     /// What is so where another board lies in the place of one that passes looked at.
     pub replaced: Option<String>,
+    /// Who worked on it lately.
+    pub workers: BTreeSet<String>,
 }
 
 /// What is around a board: the runtime, and what of it is known beside.
@@ -116,6 +122,8 @@ impl BoardRead {
         let mut events = board.events(now.plus(-BACK), MAX_EVENTS)?;
         let newest = clock::newest(board, &mut events, now)?;
         let Around { runtime, gone, stopped, has_service, hosts, unreadable, replaced } = around;
+        let runs = board.recent_runs(MAX_RUNS)?.into_iter().map(|(_, run)| run);
+        let workers = runs.filter(Run::has_worked).filter_map(|run| run.profile).collect();
         let free = runtime.dispatcher == Dispatcher::Absent && runtime.is_daemon;
         let lately = events.iter().map(|(_, e)| e).filter(|e| now.since(e.at) <= TICKED);
         let gone = gone.filter(|g| free && !lately.clone().any(|e| is_tick(e) && g.is_not_by(e)));
@@ -138,6 +146,7 @@ impl BoardRead {
             off: hosts.map(off).unwrap_or_default(),
             unreadable,
             replaced,
+            workers,
         })
     }
 }
@@ -162,6 +171,14 @@ pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
     }));
     all.push(clock(seen, read, now));
     all.extend(read.off.iter().map(|host| wrong_clock(seen, host)));
+    let is_both = |person: &&String| read.workers.iter().any(|name| name.eq_ignore_ascii_case(person));
+    if let Some(person) = config.people.assignee.as_ref().filter(is_both) {
+        let what = format!(
+            "people.assignee names {person}, and a worker of that name works on tasks: what it writes on others' counts as a person's"
+        );
+        let todo = "name a person in `people.assignee` who is no worker, or remove it";
+        all.push(Finding::warning("person-works", &seen.name, what).todo(todo));
+    }
     if !read.is_own {
         all.push(dispatcher(seen, read, now));
         all.extend(unreadable(seen, read));

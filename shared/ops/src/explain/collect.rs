@@ -441,6 +441,7 @@ fn look(
                 has_turn: card_of(&d).is_some_and(|card| in_turn.contains(&card)),
                 instead: card_of(&d).filter(|card| given.contains(card)).map(|_| instead.clone()),
                 runtime: runtime.clone(),
+                person: config.people.assignee.clone(),
                 life: life(world, &d, known, now),
                 woke,
                 is_for_people: is_for_people(&runtime, own_board, &d.task.status),
@@ -519,7 +520,7 @@ fn is_for_people(runtime: &Runtime, own_board: bool, status: &Status) -> bool {
 
 /// Whether the worker of a running task lives that no watcher looks after, since somebody wants that.
 fn life(world: &mut World<'_>, d: &Detail, profiles: &Profiles, now: Time) -> Option<Life> {
-    authorship::hands_off(d, profiles)?;
+    authorship::hands_off(d, profiles, world.config.people.assignee.as_deref())?;
     worker(world, d, now).map(|at_work| at_work.look.life)
 }
 

@@ -105,6 +105,8 @@ pub struct Facts {
     pub(crate) instead: Option<String>,
     /// The dispatcher and the profiles.
     pub runtime: Runtime,
+    /// Who is a person also where a profile has that name: `people.assignee`.
+    pub(crate) person: Option<String>,
     /// Whether its worker lives, where it runs and no watcher may act on it.
     pub(crate) life: Option<Life>,
     /// It is in review or in triage, and Hermes is told to leave that to people.
@@ -220,7 +222,7 @@ impl Facts {
     pub(crate) fn skipped_card(&self) -> Option<(&Detail, String)> {
         let stopped = |card: &&Detail| matches!(card.task.status, Status::Blocked | Status::Triage);
         let card = self.open_card().filter(stopped)?;
-        Some((card, authorship::hands_off(card, &self.runtime.profiles)?))
+        Some((card, authorship::hands_off(card, &self.runtime.profiles, self.person.as_deref())?))
     }
 
     /// Its open card, where nobody goes on with that before a person does, and why.
@@ -290,7 +292,7 @@ impl Facts {
 
     /// Whether somebody marked it `watchbill: no-heal`: no watcher acts on it, and what it needs is a person's.
     pub(crate) fn is_marked(&self) -> bool {
-        authorship::is_opted_out(&self.detail, &self.runtime.profiles)
+        authorship::is_opted_out(&self.detail, &self.runtime.profiles, self.person.as_deref())
     }
 
     /// Whether the watchers leave it alone only since somebody took back what one did.

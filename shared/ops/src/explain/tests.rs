@@ -32,6 +32,7 @@ fn facts(detail: Detail) -> Facts {
         now: NOW,
         paused: None,
         refused: None,
+        person: None,
         life: None,
         is_for_people: false,
         woke: None,

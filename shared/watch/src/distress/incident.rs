@@ -209,8 +209,9 @@ fn merge(rules: &CardWriter<'_>, card: &Detail, incident: &str, decision: &mut D
     let sources = rules.under.get(card.task.id.as_str()).into_iter().flatten();
     let sources: Vec<&Detail> = sources.copied().filter(|d| !d.task.status.frees_children()).collect();
     let profiles = Profiles::of(rules.seen.runtime.as_ref());
+    let person = rules.config.people.assignee.as_deref();
     if authorship::undone(card).is_some()
-        || sources.iter().any(|d| authorship::hands_off(d, profiles).is_some())
+        || sources.iter().any(|d| authorship::hands_off(d, profiles, person).is_some())
     {
         return;
     }

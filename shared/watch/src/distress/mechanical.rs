@@ -193,7 +193,8 @@ impl Rules<'_> {
         let scribe = self.scribe();
         let asked = |d: &&Detail| self.pass.only.as_ref().is_none_or(|only| *only == d.task.id);
         let profiles = Profiles::of(self.seen.runtime.as_ref());
-        let free = |d: &&Detail| authorship::hands_off(d, profiles).is_none();
+        let person = self.config.people.assignee.as_deref();
+        let free = |d: &&Detail| authorship::hands_off(d, profiles, person).is_none();
         waiting.iter().filter(asked).filter(free).filter_map(|d| park_ready(router, &scribe, d)).collect()
     }
 }

@@ -262,7 +262,7 @@ impl Rules<'_> {
     fn judge(&self, s: &SourceSeen) -> Verdict {
         let d = &s.detail;
         let profiles = Profiles::of(self.seen.runtime.as_ref());
-        if let Some(why) = authorship::hands_off(d, profiles) {
+        if let Some(why) = authorship::hands_off(d, profiles, self.config.people.assignee.as_deref()) {
             return Verdict::Leave(why);
         }
         if let Some(card) = self.writer.open.get(&d.task.id).and_then(|cards| cards.first()) {

@@ -241,7 +241,7 @@ fn count(d: &Detail, limit: Option<i64>) -> (bool, String) {
 impl Rules<'_> {
     fn one(&self, t: &TaskSeen, resets: &mut stuck::Resets) -> Verdict {
         let profiles = Profiles::of(self.seen.runtime.as_ref());
-        if let Some(why) = authorship::hands_off(&t.detail, profiles) {
+        if let Some(why) = authorship::hands_off(&t.detail, profiles, self.person) {
             return self.let_go(t, profiles).unwrap_or(Verdict::Leave(why));
         }
         let row = &t.detail.task;

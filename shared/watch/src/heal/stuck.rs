@@ -518,7 +518,7 @@ impl Rules<'_> {
     pub(super) fn let_go(&self, t: &TaskSeen, profiles: &Profiles) -> Option<Verdict> {
         let d = &t.detail;
         let (event, hold) = authorship::our_hold(d)
-            .filter(|_| authorship::is_opted_out(d, profiles) && !waits_its_turn(d))?;
+            .filter(|_| authorship::is_opted_out(d, profiles, self.person) && !waits_its_turn(d))?;
         let until = self.hold_ends(d, event, hold);
         if self.seen.now < until {
             let because = format!("marked `watchbill: no-heal`; held until {}", until.local_minute());

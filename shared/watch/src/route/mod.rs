@@ -208,7 +208,7 @@ impl<'a> Rules<'a> {
     }
 
     fn hands_off(&self, d: &Detail) -> Option<String> {
-        authorship::hands_off(d, self.known)
+        authorship::hands_off(d, self.known, self.config.people.assignee.as_deref())
     }
 
     fn push(&mut self, step: Step) {
