@@ -6,6 +6,8 @@
 //! cause are among the last [`REPEATED_WITHIN`] and nothing but them and a few lines more stands at the end.
 //! 401, 403 and 404 count only where the words speak of an account or a model: any web page has them.
 //!
+//! Where a test runner sums up its tests, what stands above that was their output.
+//!
 //! There are no attempts in it: the file is one. An agent may print the prompt that it was given. A prompt of ours puts the text of
 //! the task before a line with its title, and each line after that begins as that of a list: nothing in it is telling.
 
@@ -142,6 +144,10 @@ fn is_beneath(text: &str) -> bool {
 
 impl Format for Reader {
     fn line(&mut self, line: &Line<'_>, out: &mut Vec<Signal>) {
+        if !line.is_cut && !self.telling.is_empty() && form::sums_up_tests(&words(line.text, MAX_JUDGED)) {
+            self.telling.clear();
+            self.open = None;
+        }
         // A line too long to be kept is data.
         if line.text.trim().is_empty() || !line.is_cut && self.goes_on(line, out) {
             return;

@@ -98,6 +98,67 @@ fn is_quoted(line: &str) -> bool {
     TOOLS.iter().any(|t| line.starts_with(t)) || is_place
 }
 
+/// Whether a line is of what a test runner prints once its tests are over (pytest, unittest, cargo test, go test, jest, vitest): a failure
+/// above it was the output of a test.
+pub(super) fn sums_up_tests(line: &str) -> bool {
+    let line = line.trim();
+    let opens = |words: &[&str]| words.iter().any(|w| line.starts_with(w));
+    let of_file = || opens(&["FAILED ", "ERROR "]) && line.contains(".py::");
+    let of_cargo = || {
+        opens(&["test result: ok.", "test result: FAILED.", "error: test failed, to rerun pass "])
+            || line.starts_with("Summary [")
+                && (line.contains(" tests run: ") || line.contains(" test run: "))
+    };
+    let of_go = || {
+        let mut all = line.split_whitespace();
+        let (word, took) = (all.next(), all.nth(1).unwrap_or_default());
+        let is_package = matches!(word, Some("FAIL" | "ok"))
+            && (is_seconds(took) || matches!(took, "(cached)" | "[build" | "[setup"));
+        line == "FAIL" || line.starts_with("--- FAIL: ") || is_package
+    };
+    let of_node = || {
+        opens(&["Tests: ", "Test Suites: "]) && line.ends_with(" total")
+            || opens(&["Tests  ", "Test Files  "]) && line.ends_with(')')
+    };
+    let of_unittest = || {
+        opens(&["FAILED (failures=", "FAILED (errors="])
+            || line.strip_prefix("Ran ").is_some_and(|rest| counts_tests(rest, &["test", "tests"]))
+    };
+    let of_pytest = || {
+        const ENDS: [&str; 12] = [
+            "failed",
+            "passed",
+            "skipped",
+            "error",
+            "errors",
+            "warning",
+            "warnings",
+            "deselected",
+            "xfailed",
+            "xpassed",
+            "rerun",
+            "subtests",
+        ];
+        counts_tests(line.trim_matches(['=', ' ']), &ENDS)
+    };
+    of_file() || of_cargo() || of_go() || of_node() || of_unittest() || of_pytest()
+}
+
+/// `1 failed, 3 passed in 2.10s (0:01:02)`: numbers, each of one of these words, and the seconds they took.
+fn counts_tests(text: &str, what: &[&str]) -> bool {
+    let Some((counts, took)) = text.split_once(" in ") else { return false };
+    let is_number = |n: &str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
+    took.split(' ').next().is_some_and(is_seconds)
+        && counts
+            .split(", ")
+            .all(|c| c.split_once(' ').is_some_and(|(n, w)| is_number(n) && what.contains(&w)))
+}
+
+/// `2.10s`.
+fn is_seconds(word: &str) -> bool {
+    word.strip_suffix('s').is_some_and(|s| s.parse::<f64>().is_ok())
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     /// Errors.

@@ -24,6 +24,50 @@ fn a_prompt_that_an_agent_prints_is_no_failure() {
 }
 
 #[test]
+fn what_a_test_runner_sums_up_was_the_output_of_tests() {
+    let failure =
+        "openai.RateLimitError: Error code: 429 - {'error': {'type': 'insufficient_quota'}}\n".to_owned();
+    let of = |rest: &str| end(&format!("{failure}{rest}"));
+    for summary in [
+        "FAILED tests/test_llm.py::test_x\n1 failed in 2.1s\n",
+        "FAILED tests/test_llm.py::test_x - openai.RateLimitError: Error code: 429 - {}\n",
+        "ERROR tests/test_llm.py::test_x\n",
+        "=========== 1 failed, 12 passed, 2 warnings in 62.10s (0:01:02) ===========\n",
+        "\u{1b}[31m\u{1b}[1m1 failed\u{1b}[0m, \u{1b}[32m3 passed\u{1b}[0m\u{1b}[31m in 2.10s\u{1b}[0m\n",
+        "1 error in 0.5s\n",
+        "\ntest result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.20s\n",
+        "error: test failed, to rerun pass `-p app --lib`\n",
+        "     Summary [   0.512s] 4 tests run: 3 passed, 1 failed, 0 skipped\n",
+        "FAIL\nFAIL\tgithub.com/acme/llm\t0.005s\nFAIL\n",
+        "--- FAIL: TestQuota (0.00s)\n",
+        "ok  \tgithub.com/acme/llm\t0.005s\n",
+        "Test Suites: 1 failed, 2 passed, 3 total\nTests:       1 failed, 5 passed, 6 total\nSnapshots:   0 total\n",
+        " Test Files  1 failed (1)\n      Tests  1 failed | 3 passed (4)\n   Duration  1.20s\n",
+        "----------------------------------------------------------------------\nRan 3 tests in 0.002s\n\nFAILED (errors=1)\n",
+    ] {
+        assert_eq!(of(summary), None, "{summary}");
+        // What ends the attempt after its tests is no output of theirs.
+        let later = end(&format!("{summary}HTTP 503: busy\n"));
+        assert_eq!(later, Some((Cause::Overloaded, Some(503))), "{summary}");
+    }
+    for other in [
+        "3 attempts failed in 20s\n",
+        "2 failed in the first run\n",
+        "1 failed\n",
+        "Ran out of retries\n",
+        "FAILED to reach the provider\n",
+        "FAIL: no answer\n",
+        "ok then\n",
+        "ERROR app::client: gave up\n",
+        "Tests: none were run\n",
+        "test results are missing\n",
+        "Summary of the session\n",
+    ] {
+        assert_eq!(of(other), Some((Cause::Quota, Some(429))), "{other}");
+    }
+}
+
+#[test]
 fn lines_that_state_a_failure() {
     let http = |cause, status| Some((cause, Some(status)));
     for (line, want) in [
@@ -207,7 +251,7 @@ fn transcripts_are_no_plain_text() {
 
 proptest! {
     #[test]
-    fn pieces_come_to_the_same(all in prop::collection::vec("(HTTP 429: x|HTTP 503|work|| {2}|Error code: 4[0-9]{2} - x)", 0..40)) {
+    fn pieces_come_to_the_same(all in prop::collection::vec("(HTTP 429: x|HTTP 503|work|1 failed in 2s|| {2}|Error code: 4[0-9]{2} - x)", 0..40)) {
         pieces(Reader::new(), &all.join("\n"));
     }
 
