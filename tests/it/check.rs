@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::dry::{every_case, unchanged};
 use crate::exits::limited;
 use crate::health::{Work, silent};
-use crate::support::{Ran, TestBoard, dead_pid, now, ran};
+use crate::support::{Ran, TestBoard, dead_pid, now, ran, worker};
 use crate::tools::{self, CRON};
 
 fn check(b: &TestBoard, args: &[&str]) -> Ran {
@@ -87,6 +87,37 @@ fn work_for_a_person_is_a_warning_and_more_of_it_is_critical() {
     let whole: Value = serde_json::from_str(&check(&b, &["--json"]).out).unwrap();
     assert_eq!((&whole["state"], &whole["exit"]), (&"WARNING".into(), &1.into()));
     assert_eq!(whole["needs_person"], serde_json::json!(["t_00000001", "t_00000002"]));
+}
+
+#[test]
+fn what_is_marked_and_stands_still_needs_a_person() {
+    let b = watched();
+    let (dead, lives, gave_up, triage) = ("t_00000001", "t_00000002", "t_00000003", "t_00000004");
+    let mut run = 0;
+    for (id, status) in [(dead, "ready"), (lives, "ready"), (gave_up, "blocked"), (triage, "triage")] {
+        b.add(id, status);
+        run = if status == "ready" { b.run_it(id, Some(dead_pid()), 3_600) } else { run };
+    }
+    let living = worker(lives, run);
+    b.sql(&format!(
+        "UPDATE tasks SET worker_pid = {} WHERE id = '{lives}';
+         UPDATE tasks SET consecutive_failures = 2 WHERE id = '{gave_up}';
+         INSERT INTO task_events (task_id, kind, payload, created_at)
+             VALUES ('{gave_up}', 'gave_up', '{{\"error\":\"pid 7 not alive\"}}', unixepoch() - 9000);
+         UPDATE tasks SET body = 'x' || char(10) || 'watchbill: no-heal'",
+        living.pid()
+    ));
+    b.sql("UPDATE tasks SET created_at = unixepoch() - 9000; UPDATE task_events SET created_at = unixepoch() - 9000");
+    let json: Value = serde_json::from_str(&check(&b, &["--json"]).out).unwrap();
+    let named: BTreeSet<&str> =
+        json["needs_person"].as_array().unwrap().iter().flat_map(Value::as_str).collect();
+    assert_eq!(named, BTreeSet::from([dead, gave_up, triage]), "{json}");
+    let status = tools::run(&b, &["status"]).out;
+    let mark = "it is marked `watchbill: no-heal`, and that keeps the watchers off";
+    for says in ["running, and its worker is gone; ", "blocked for 2h 30m; "] {
+        assert!(status.contains(&format!("{says}{mark}")), "{status}");
+    }
+    assert!(status.contains("'watchbill: heal'") && status.contains("nobody specifies it"), "{status}");
 }
 
 #[test]

@@ -293,6 +293,31 @@ fn what_a_person_said_stands() {
 }
 
 #[test]
+fn whom_the_configuration_names_is_a_person_though_a_profile_has_that_name() {
+    let mut b = TestBoard::new();
+    for profile in ["anna", "luna"] {
+        fs::create_dir_all(b.path().join("profiles").join(profile)).unwrap();
+    }
+    for id in ["t_00000f16", "t_00000f17"] {
+        b.add(id, "ready");
+        b.run_it(id, Some(dead_pid()), 600);
+        b.hand(&["comment", id, "watchbill: no-heal", "--author", "anna"]).ok();
+    }
+    // This one she, or a worker of her name, worked on before.
+    b.sql(
+        "INSERT INTO task_runs (task_id, profile, status, outcome, started_at, ended_at)
+             VALUES ('t_00000f17', 'anna', 'crashed', 'crashed', unixepoch() - 900, unixepoch() - 800)",
+    );
+    let of = |said: &str, id: &str| said.lines().find(|l| l.starts_with(id)).unwrap_or("").to_owned();
+    let said = b.later(900, &["-n", "-v"]).ok();
+    assert!(of(&said, "t_00000f16").contains("requeue"), "a profile is a worker: {said}");
+    b.config.push_str("[people]\nassignee = \"anna\"\n");
+    let said = b.later(900, &["-v"]).ok();
+    assert!(of(&said, "t_00000f16").contains("marked `watchbill: no-heal`"), "{said}");
+    assert!(of(&said, "t_00000f17").contains("requeue"), "{said}");
+}
+
+#[test]
 fn a_row_with_a_time_in_milliseconds_is_named_and_stops_nothing() {
     let b = TestBoard::new();
     b.add("t_00000f20", "ready");

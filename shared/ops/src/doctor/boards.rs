@@ -176,7 +176,7 @@ pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
         let what = format!(
             "people.assignee names {person}, and a worker of that name works on tasks: what it writes on others' counts as a person's"
         );
-        let todo = "name a person in `people.assignee` who is no worker, or remove it";
+        let todo = "name a person in `people.assignee` who does not work on tasks, or remove it";
         all.push(Finding::warning("person-works", &seen.name, what).todo(todo));
     }
     if !read.is_own {
