@@ -124,7 +124,7 @@ declare_sections! {
 
     /// Who decides what no program may.
     [people] struct People {
-        /// Who is assigned a task that needs you, and is a person though a profile has that name; without it the assignee stays.
+        /// Who is assigned a task that needs you, a person also if a profile has that name; else the assignee stays.
         assignee: Option<String> = None, PROFILE;
     }
 
