@@ -229,10 +229,10 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         }
         _ => {}
     }
+    all.add("read its whole history", history(f, &id));
     if is_left {
         lift(&mut all);
     }
-    all.add("read its whole history", history(f, &id));
     all.0
 }
 
