@@ -138,6 +138,7 @@ struct Rules<'a> {
     scribe: Scribe<'a>,
     router: Router<'a>,
     known: &'a Profiles,
+    places: Places<'a>,
     decision: Decision,
     /// Tasks that this pass changes already: at most one step each.
     touched: BTreeSet<String>,
@@ -169,6 +170,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
             orchestrators.unwrap_or_default().to_vec(),
         ),
         known,
+        places,
         decision: Decision::default(),
         touched: BTreeSet::new(),
         readied: 0,

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{gone_on, was_given};
+use super::gone_on;
 use crate::route::Rules;
 use crate::route::seen::CardSeen;
 use base::cause::Cause;
@@ -27,13 +27,11 @@ impl<'a> Rules<'a> {
         let d = &card.detail;
         let who = d.task.assignee.clone().unwrap_or_default();
         let held = self.router.state_for(&d.task).is_held();
-        if !held && !who.is_empty() && !self.exists(&who) && was_given(d) {
+        if !held && self.places.is_a_persons(d) {
             // Whoever gave it to a person means that one, and nobody starts a person.
-            let what = format!(
-                "card {} was given to {}, who has no profile, and waits for their decision",
-                d.task.id,
-                quote::inline(&who, 64)
-            );
+            let why = if self.seen.own_board { "who is no worker here" } else { "who has no profile" };
+            let who = quote::inline(&who, 64);
+            let what = format!("card {} was given to {who}, {why}, and waits for their decision", d.task.id);
             let to = self.usable(orchestrators).unwrap_or_else(|| "PROFILE".into());
             let mend = format!(
                 "an orchestrator takes it after {}",

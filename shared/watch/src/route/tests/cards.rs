@@ -652,6 +652,16 @@ fn a_card_that_was_given_to_a_person_stays_theirs() {
             && said.ends_with("reassign t_0000cafe tuesday"),
         "{said}"
     );
+    // A board of `board init` knows workers by what they did.
+    let mut c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);
+    c.detail.task.assignee = Some("anna".into());
+    c.detail.events.push(event("assigned", 9_000, json!({"assignee": "anna"})));
+    let mut own = Seen { own_board: true, ..with(c.clone(), given_up(&c)) };
+    let told = |s: &Seen| decide(s, &pass(), &Config::default()).told.first().map(|(said, _)| said.clone());
+    let said = told(&own).unwrap();
+    assert!(said.contains("was given to anna, who is no worker here"), "{said}");
+    own.tasks[0].runs.push(run(3, "anna", Some("completed")));
+    assert!(!told(&own).is_some_and(|said| said.contains("was given to")), "she works here");
     // One of us, or nobody, gave it to a profile that is gone.
     assert_eq!(acts("anna", vec![]).0.as_deref(), Some("normalise"));
     let ours = event("assigned", 100, json!({"by": ROUTE_BLOCKED, "assignee": "anna"}));
