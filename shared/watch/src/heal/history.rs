@@ -1,6 +1,6 @@
 //! What a task's own history says: how often it was helped, who said hands off, how a storm of deaths goes.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -52,18 +52,16 @@ pub(super) struct StormPolicy {
 
 /// Whether deaths of `cause` came as a storm, and how far its release has come.
 ///
-/// `waiting` are the deaths of tasks still blocked by it. Tasks that were reset within the window count too, so that
-/// the release itself does not end the storm.
+/// `waiting` are the deaths of tasks still blocked by it. The deaths for which tasks were reset within the window count too, so that
+/// neither the release itself ends the storm nor a probe that died again.
 pub(super) fn brake(cause: Cause, waiting: &[(&str, Time)], seen: &Seen, p: StormPolicy) -> Brake {
     let now = seen.now;
     let resets: Vec<&Recent> = seen.recent.iter().filter(|r| reset_cause(&r.event) == Some(cause)).collect();
-    let mut deaths: Vec<Time> = waiting.iter().map(|(_, at)| *at).collect();
-    let still: BTreeSet<&str> = waiting.iter().map(|(t, _)| *t).collect();
-    let released =
-        resets.iter().filter(|r| now.since(r.event.at) < p.window && !still.contains(r.task.as_str()));
-    deaths.extend(released.map(|r| r.event.trail().and_then(died_at).unwrap_or(r.event.at)));
-    deaths.sort_unstable();
-    let crowded = deaths.windows(p.tasks.max(1)).any(|w| w[w.len() - 1].since(w[0]) <= p.window);
+    let mut deaths = waiting.to_vec();
+    let released = resets.iter().filter(|r| now.since(r.event.at) < p.window);
+    deaths
+        .extend(released.map(|r| (r.task.as_str(), r.event.trail().and_then(died_at).unwrap_or(r.event.at))));
+    let crowded = most_tasks_within(deaths, p.window) >= p.tasks.max(1);
     if !crowded {
         return Brake::Off;
     }
@@ -83,6 +81,26 @@ pub(super) fn brake(cause: Cause, waiting: &[(&str, Time)], seen: &Seen, p: Stor
     let wait = p.probe.saturating_mul(1 << n.min(10)).min(p.probe_max);
     let next = last.event.at.plus(wait);
     Brake::Slow { allowed: usize::from(now >= next), next }
+}
+
+/// How many tasks died within one stretch of so many seconds, at the most.
+fn most_tasks_within(mut deaths: Vec<(&str, Time)>, window: i64) -> usize {
+    deaths.sort_unstable_by_key(|(_, at)| *at);
+    let mut within: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut first, mut most) = (0, 0);
+    for (task, at) in &deaths {
+        *within.entry(task).or_default() += 1;
+        while at.since(deaths[first].1) > window {
+            let left = deaths[first].0;
+            first += 1;
+            match within.get_mut(left) {
+                Some(n) if *n > 1 => *n -= 1,
+                _ => drop(within.remove(left)),
+            }
+        }
+        most = most.max(within.len());
+    }
+    most
 }
 
 fn reset_cause(e: &Event) -> Option<Cause> {

@@ -1277,6 +1277,13 @@ fn a_storm_is_slowed_not_stopped() {
     let mut finished = storm(20, 9_000);
     probe(&mut finished, "t_a", 1_000, Some(run(9, 990, Some(650), Some("completed"))));
     assert_eq!(resets(&finished), 4, "and twice as many ten minutes later");
+    // Five died at once. One was reset, and died again: the others wait all the more.
+    let mut again = storm(5, 3_000);
+    let died_again = again.tasks[4].detail.task.id.clone();
+    again.tasks[4] = with!(given_up("pid 4 not alive", 5), |t| t.detail.task.id.clone_from(&died_again));
+    let trail = json!({"reset": 1, "storm": 1, "cause": "worker_gone", "died": ago(3_004).0});
+    again.recent.push(Recent { task: died_again, event: ours("unblocked", 300, trail) });
+    assert_eq!(resets(&again), 0, "its probe died");
 }
 
 #[test]
