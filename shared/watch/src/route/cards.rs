@@ -29,6 +29,7 @@ impl<'a> Rules<'a> {
             let d = &card.detail;
             if !is_claimed(d) && self.is_over(d, &self.sources(d)).is_some() {
                 self.router.withdraw(&d.task.id);
+                self.over.insert(&d.task.id);
             }
         }
     }

@@ -382,7 +382,9 @@ impl<'a> Rules<'a> {
 
     /// The open card of a task.
     pub(super) fn tied(&self, d: &'a Detail) -> Tied<'a> {
-        let mut open = d.cards.iter();
+        // Of several, one that this pass closes since its task has gone on holds nothing up.
+        let decides = |id: &&String| d.cards.len() == 1 || !self.over.contains(id.as_str());
+        let mut open = d.cards.iter().filter(decides);
         let Some(id) = open.next() else { return Tied::Free };
         let card = self.index.card(id).map(|c| &c.detail);
         let Some(card) = card.filter(|c| !is_claimed(c) && open.next().is_none()) else {

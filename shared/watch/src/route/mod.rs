@@ -142,6 +142,8 @@ struct Rules<'a> {
     decision: Decision,
     /// Tasks that this pass changes already: at most one step each.
     touched: BTreeSet<String>,
+    /// Cards that this pass closes because what they ask about has gone on: nobody waits for their decision.
+    over: BTreeSet<&'a str>,
     /// How many cards this pass makes ready while it brings them into their form.
     readied: usize,
 }
@@ -173,6 +175,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
         places,
         decision: Decision::default(),
         touched: BTreeSet::new(),
+        over: BTreeSet::new(),
         readied: 0,
     };
     rules.withdraw_what_is_over();

@@ -462,6 +462,23 @@ fn a_pinned_task_waits_for_the_provider_it_names_and_for_no_other() {
 }
 
 #[test]
+fn a_card_that_this_pass_closes_keeps_no_task_from_the_next_one() {
+    let own = card("t_0000caf1", "t_00000001", "rate_limited", Status::Ready);
+    let mut incident = card("t_0000caf2", "t_00000001", "rate_limited", Status::Ready);
+    incident.detail.task.idempotency_key = Some("distress:incident:a:1".into());
+    let mut d = held("t_00000001", 300);
+    [&own, &incident].into_iter().for_each(|c| tie(&mut d, c));
+    let mut s = with(vec![d], limited());
+    s.cards = vec![own, incident];
+    assert_eq!(actions(&told(&s)), [], "one of two may decide");
+    // Somebody gave it to another profile since: the own card has nothing to ask any more.
+    s.tasks[0].events.push(event("assigned", 1, json!({"assignee": "sol"})));
+    s.tasks[0].task.assignee = Some("sol".into());
+    let first = told(&s);
+    assert_eq!(actions(&first), [("t_00000001", "release"), ("t_0000caf1", "close-card")], "{first:?}");
+}
+
+#[test]
 fn a_hold_ends_once_its_profile_works_with_another_provider() {
     let of = |hold: serde_json::Value, more: serde_json::Value, host: &str| {
         let mut d = detail("t_00000001", Status::Scheduled);
