@@ -297,6 +297,15 @@ impl Ledger {
         self
     }
 
+    /// Forgets what refused nothing for so many seconds, but for whom nothing is sent to any more. Refusals are known as far back only where
+    /// a task that they hit happens to be looked at, and a decision must not rest on that.
+    #[must_use]
+    pub fn within(mut self, now: Time, seconds: i64, policy: &Policy) -> Ledger {
+        let is_given_up = |e: &Entry| e.state(now, None, policy) == State::GivenUp;
+        self.entries.retain(|e| now.since(e.bad) < seconds || is_given_up(e));
+        self
+    }
+
     /// Every entry, the newest trouble last.
     pub fn entries(&self) -> &[Entry] {
         &self.entries

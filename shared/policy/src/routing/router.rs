@@ -108,6 +108,7 @@ impl<'a> Router<'a> {
     ) -> Router<'a> {
         let policy = policy(config);
         let ledger = Ledger::fold(&routing.sightings, &policy).joined(&routing.others, &routing.sightings);
+        let ledger = ledger.within(now, NIGHT, &policy);
         let mut sent_of: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (nth, sent) in routing.sent.iter().enumerate() {
             sent_of.entry(sent.task.clone()).or_default().push(nth);

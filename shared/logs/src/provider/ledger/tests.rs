@@ -96,6 +96,20 @@ fn every_episode_ends_for_good_after_so_many_probes_or_so_long() {
 }
 
 #[test]
+fn what_refused_nothing_for_a_night_is_forgotten() {
+    let left = |all: &[Sighting], at: i64| {
+        let ledger = Ledger::fold(all, &POLICY).within(Time(NOW + at), 43_200, &POLICY);
+        ledger.entries().len()
+    };
+    let once = [bad(0, -60)];
+    assert_eq!((left(&once, 43_199), left(&once, 43_200)), (1, 0));
+    let twice = [bad(0, -60), bad(2_000, 1_900)];
+    assert_eq!((left(&twice, 43_200), left(&twice, 45_200)), (1, 0));
+    let given_up = [bad(0, -60), bad(POLICY.give_up + 60, POLICY.give_up)];
+    assert_eq!(left(&given_up, POLICY.give_up + 90_000), 1, "nothing goes there before a person says so");
+}
+
+#[test]
 fn a_refused_key_is_its_profiles_own() {
     let refused = seen(0, -60, News::Bad { cause: Cause::Credential, resets: None });
     let ledger = Ledger::fold(&[refused], &POLICY);
