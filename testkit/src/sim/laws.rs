@@ -110,11 +110,15 @@ fn is_held(board: &mut dyn Board, provider: &str, now: Time) -> bool {
     let mut refused: Vec<Refusal> =
         all.iter().flat_map(|d| &d.events).filter_map(|e| refusal(e, provider)).collect();
     refused.sort_by_key(|r| r.at);
-    // What began within a hold ran into the same limit, and is no news.
-    let mut episode: Option<Time> = None;
+    // What began within a hold ran into the same limit, and is no news. A hold doubles with each, and is scattered.
+    let (mut episode, mut strikes) = (None::<Time>, 0);
     refused.retain(|r| {
         let news = episode.is_none_or(|until| r.began >= until);
-        episode = if news { Some(r.until) } else { episode };
+        if news {
+            let longest = (FIRST_HOLD << strikes).min(6 * 3_600) * 5 / 4;
+            episode = Some(if r.is_stated { r.until } else { r.at.plus(longest) });
+            strikes = (strikes + 1).min(5);
+        }
         news
     });
     refused.iter().any(|r| now < r.until && r.at <= now && !good.iter().any(|g| *g >= r.at))
@@ -127,6 +131,8 @@ struct Refusal {
     began: Time,
     /// How long that holds at the least.
     until: Time,
+    /// The provider said so itself.
+    is_stated: bool,
 }
 
 fn refusal(e: &Event, provider: &str) -> Option<Refusal> {
@@ -142,7 +148,7 @@ fn refusal(e: &Event, provider: &str) -> Option<Refusal> {
     let time = |key: &str| trail.get(key).and_then(Value::as_i64).map(Time);
     let (at, began) = (time("seen").unwrap_or(e.at), time("began").unwrap_or(e.at));
     let until = stated.map_or(at.plus(FIRST_HOLD), |r| r.min(at.plus(6 * 3_600)));
-    Some(Refusal { at, began, until })
+    Some(Refusal { at, began, until, is_stated: stated.is_some() })
 }
 
 /// What a pass broke by the steps that were applied.
