@@ -29,7 +29,7 @@ impl<'a> Rules<'a> {
         let held = self.router.state_for(&d.task).is_held();
         if !held && self.places.is_a_persons(d) {
             // Whoever gave it to a person means that one, and nobody starts a person.
-            let why = if self.seen.own_board { "who is no worker here" } else { "who has no profile" };
+            let why = if self.seen.own_board { "who does not work here" } else { "who has no profile" };
             let who = quote::inline(&who, 64);
             let what = format!("card {} was given to {who}, {why}, and waits for their decision", d.task.id);
             let to = self.usable(orchestrators).unwrap_or_else(|| "PROFILE".into());

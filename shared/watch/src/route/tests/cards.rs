@@ -659,7 +659,7 @@ fn a_card_that_was_given_to_a_person_stays_theirs() {
     let mut own = Seen { own_board: true, ..with(c.clone(), given_up(&c)) };
     let told = |s: &Seen| decide(s, &pass(), &Config::default()).told.first().map(|(said, _)| said.clone());
     let said = told(&own).unwrap();
-    assert!(said.contains("was given to anna, who is no worker here"), "{said}");
+    assert!(said.contains("was given to anna, who does not work here"), "{said}");
     own.tasks[0].runs.push(run(3, "anna", Some("completed")));
     assert!(!told(&own).is_some_and(|said| said.contains("was given to")), "she works here");
     // One of us, or nobody, gave it to a profile that is gone.
