@@ -213,6 +213,9 @@ fn late(card: &Detail, now: Time, patience: i64) -> Option<i64> {
     Some(now.since(untaken(card, now, patience)?)).filter(|waited| *waited < PASSED_OVER)
 }
 
+/// Seconds for which a place that became free may not be taken again yet: some ticks of a dispatcher.
+const FREED: i64 = 300;
+
 /// Whether one card, which has waited for so many seconds, waits for its turn.
 fn waits(
     card: &Detail,
@@ -234,7 +237,14 @@ fn waits(
     // What Hermes' own guard holds back waits for no place.
     let is_held = |e: &Event| e.kind == EventKind::RespawnGuarded && is_within(e.at, now, waited);
     let is_held = card.events.iter().any(is_held);
-    is_at_work && !is_held && !starts.is_none() && !starts.pass_over(&card.task)
+    // What ended a while ago has no place any more.
+    let newest = events
+        .iter()
+        .filter(|(task, e)| *task != card.task.id && !authorship::is_ours(e))
+        .map(|(_, e)| e.at)
+        .max();
+    let is_busy = !starts.runs.is_empty() || newest.is_some_and(|at| is_within(at, now, FREED));
+    is_at_work && !is_held && !starts.is_none() && is_busy && !starts.pass_over(&card.task)
 }
 
 /// Seconds after which ready work on a board without a dispatcher needs a person, where no worker of its profile is at work.
@@ -414,10 +424,11 @@ mod tests {
         let (gone, unknown) =
             (runtime(Dispatcher::Absent, true), runtime(Dispatcher::Unknown("?".into()), true));
         type Case<'a> = (&'a str, &'a Runtime, &'a [Task], &'a [Task], &'a [(String, Event)], bool);
-        let table: [Case<'_>; 13] = [
+        let table: [Case<'_>; 14] = [
             ("one long attempt may have the only place", &alive, &long, &[], &[], true),
             ("one that was started since", &alive, &long, &[], &first, true),
             ("one that was started and is over", &alive, &[], &quick, &[started("t_00000003", 60)], true),
+            ("and its place is free for long", &alive, &[], &quick, &[started("t_00000003", 301)], false),
             ("nothing runs", &alive, &[], &[], &[], false),
             ("what came later was started instead", &alive, &later, &[], &first, false),
             (
