@@ -40,7 +40,7 @@ const MAX_SHOWN: usize = 240;
 /// Most bytes of a line that are looked through for secrets before it is cut.
 const MAX_REDACTED: usize = 8 << 10;
 
-/// Most bytes of the lines before a line that are looked through with it: as long as a private key.
+/// So many bytes of the lines before a line are looked through with it, and at most twice as many: as long as a private key.
 const MAX_BEFORE: usize = 4 << 10;
 
 #[derive(Debug, Args)]
@@ -127,6 +127,20 @@ fn matched(args: &MatchArgs, out: &mut dyn Write) -> std::result::Result<(), Fai
     shown.and_then(|()| seen.finish(&args.file, out)).map_err(Failed::Output)
 }
 
+/// A line that looks like a failure and is understood as none. It is made safe once it is shown: of many only the newest are.
+struct Missed {
+    line: u64,
+    offset: u64,
+    before: String,
+    text: String,
+}
+
+impl Missed {
+    fn shown(&self) -> Value {
+        json!({"line": self.line, "offset": self.offset, "words": safe_line(&self.before, &self.text)})
+    }
+}
+
 /// What came of the log so far.
 struct Seen<'a> {
     args: &'a MatchArgs,
@@ -148,7 +162,7 @@ struct Seen<'a> {
     failed: Option<(u64, u64)>,
     /// The line of the newest attempt on which Hermes says that it does not open the board: its file is damaged.
     refused: Option<u64>,
-    missed: VecDeque<Value>,
+    missed: VecDeque<Missed>,
     missed_count: u64,
     kept: Vec<Value>,
     left_out: u64,
@@ -217,28 +231,26 @@ impl<'a> Seen<'a> {
                 self.failed = Some((at, self.line_at(at)));
             }
             let missed = self.missed.len();
-            self.missed.retain(|one| one["offset"] != at);
+            self.missed.retain(|one| one.offset != at);
             self.missed_count -= (missed - self.missed.len()) as u64;
             let shown = self.told_by(signal, line);
             self.show(shown, out)?;
         }
         self.before.push_str(clip(line.text, MAX_REDACTED));
         self.before.push('\n');
-        let mut rest = self.before.len().saturating_sub(MAX_BEFORE);
-        while !self.before.is_char_boundary(rest) {
-            rest += 1;
+        // Cut now and then, not after each line.
+        if self.before.len() > 2 * MAX_BEFORE {
+            let mut rest = self.before.len() - MAX_BEFORE;
+            while !self.before.is_char_boundary(rest) {
+                rest += 1;
+            }
+            self.before.drain(..rest);
         }
-        self.before.drain(..rest);
         Ok(())
     }
 
-    /// A line of the log, made safe with the lines before it: a secret may have begun there.
     fn safe_line(&self, text: &str) -> String {
-        let text = clip(text, MAX_REDACTED);
-        let whole = format!("{}{text}", self.before);
-        let clean = redact(&whole);
-        let begins = clean.rmatch_indices('\n').nth(visible(text).matches('\n').count());
-        safe(&clean[begins.map_or(0, |(at, _)| at + 1)..])
+        safe_line(&self.before, text)
     }
 
     fn line_at(&self, offset: u64) -> u64 {
@@ -268,9 +280,8 @@ impl<'a> Seen<'a> {
 
     fn miss(&mut self, line: &Line<'_>) {
         self.missed_count += 1;
-        self.missed.push_back(
-            json!({"line": self.lines, "offset": line.offset, "words": self.safe_line(line.text)}),
-        );
+        let (before, text) = (self.before.clone(), clip(line.text, MAX_REDACTED).to_owned());
+        self.missed.push_back(Missed { line: self.lines, offset: line.offset, before, text });
         if self.missed.len() > MAX_MISSED {
             self.missed.pop_front();
         }
@@ -316,7 +327,7 @@ impl<'a> Seen<'a> {
             "schema": SCHEMA, "file": file.display().to_string(), "format": self.reader.as_ref().map(Reader::name),
             "format_given": self.args.format.is_some(), "line_count": self.lines, "attempts": self.attempts,
             "last_attempt_line": self.attempt_line, "board_refused_line": self.refused, "end": end, "causes": causes, "last_words": last,
-            "not_understood": self.missed, "not_understood_count": self.missed_count, "session": redacted(session),
+            "not_understood": self.missed.iter().map(Missed::shown).collect::<Vec<_>>(), "not_understood_count": self.missed_count, "session": redacted(session),
             "lines": self.kept, "lines_left_out": self.left_out,
         });
         if self.args.explain {
@@ -335,6 +346,15 @@ fn column(kind: SignalKind) -> usize {
         SignalKind::Retry => 1,
         SignalKind::Tool => 2,
     }
+}
+
+/// A line of the log, made safe with the lines before it: a secret may have begun there.
+fn safe_line(before: &str, text: &str) -> String {
+    let text = clip(text, MAX_REDACTED);
+    let whole = format!("{before}{text}");
+    let clean = redact(&whole);
+    let begins = clean.rmatch_indices('\n').nth(visible(text).matches('\n').count());
+    safe(&clean[begins.map_or(0, |(at, _)| at + 1)..])
 }
 
 /// Untrusted text without secrets and control characters, short enough for a line.
