@@ -147,6 +147,7 @@ fn read(id: &BoardId, tools: &mut Tools<'_>, when: When) -> Result<BoardRead> {
         },
         // Why its history cannot be read is said of it anyway.
         replaced: history::replaced(&mut *board, tools.cache).unwrap_or_default(),
+        person: tools.config.people.assignee.clone(),
         runtime,
     };
     BoardRead::of(&mut *board, around, tools.pass.now)

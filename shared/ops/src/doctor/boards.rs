@@ -1,6 +1,5 @@
 //! One board: whether it is there, what it is, who may write it, who dispatches on it, and whom its cards go to.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::Finding;
@@ -89,8 +88,8 @@ pub struct BoardRead {
     pub unreadable: Vec<String>,
     /// What is so where another board lies in the place of one that passes looked at.
     pub replaced: Option<String>,
-    /// Who worked on it lately.
-    pub workers: BTreeSet<String>,
+    /// Whether a worker by the name of `people.assignee` worked on it lately.
+    pub person_works: bool,
 }
 
 /// What is around a board: the runtime, and what of it is known beside.
@@ -109,6 +108,15 @@ pub struct Around {
     pub unreadable: Vec<String>,
     /// What is so where another board lies in the place of one that passes looked at.
     pub replaced: Option<String>,
+    /// Whom the configuration names as `people.assignee`.
+    pub person: Option<String>,
+}
+
+/// Whether a worker of this name took any time over an attempt lately.
+fn works(board: &mut dyn Board, name: &str) -> Result<bool, Error> {
+    let is_theirs = |run: &Run| run.profile.as_deref().is_some_and(|p| p.eq_ignore_ascii_case(name));
+    let runs = board.recent_runs(MAX_RUNS)?;
+    Ok(runs.iter().any(|(_, run)| run.has_worked() && is_theirs(run)))
 }
 
 impl BoardRead {
@@ -121,9 +129,8 @@ impl BoardRead {
         let rows = board.all_open()?;
         let mut events = board.events(now.plus(-BACK), MAX_EVENTS)?;
         let newest = clock::newest(board, &mut events, now)?;
-        let Around { runtime, gone, stopped, has_service, hosts, unreadable, replaced } = around;
-        let runs = board.recent_runs(MAX_RUNS)?.into_iter().map(|(_, run)| run);
-        let workers = runs.filter(Run::has_worked).filter_map(|run| run.profile).collect();
+        let Around { runtime, gone, stopped, has_service, hosts, unreadable, replaced, person } = around;
+        let person_works = person.map(|person| works(board, &person)).transpose()?.unwrap_or(false);
         let free = runtime.dispatcher == Dispatcher::Absent && runtime.is_daemon;
         let lately = events.iter().map(|(_, e)| e).filter(|e| now.since(e.at) <= TICKED);
         let gone = gone.filter(|g| free && !lately.clone().any(|e| is_tick(e) && g.is_not_by(e)));
@@ -146,7 +153,7 @@ impl BoardRead {
             off: hosts.map(off).unwrap_or_default(),
             unreadable,
             replaced,
-            workers,
+            person_works,
         })
     }
 }
@@ -171,8 +178,7 @@ pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
     }));
     all.push(clock(seen, read, now));
     all.extend(read.off.iter().map(|host| wrong_clock(seen, host)));
-    let is_both = |person: &&String| read.workers.iter().any(|name| name.eq_ignore_ascii_case(person));
-    if let Some(person) = config.people.assignee.as_ref().filter(is_both) {
+    if let Some(person) = config.people.assignee.as_ref().filter(|_| read.person_works) {
         let what = format!(
             "people.assignee names {person}, and a worker of that name works on tasks: what it writes on others' counts as a person's"
         );

@@ -113,6 +113,7 @@ impl Asked<'_> {
             has_service: false,
             unreadable: Vec::new(),
             replaced: None,
+            person: None,
             hosts: None,
         };
         let read = BoardRead::of(&mut *self.sim.open(), around, self.set.now);
