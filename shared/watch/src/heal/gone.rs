@@ -303,9 +303,10 @@ impl Rules<'_> {
 
     /// Requeues what a host left that is gone. By the board alone: its log and its folder are there.
     fn take_back(&self, t: &TaskSeen, look: &Look, because: &str) -> Verdict {
-        let cause = Cause::WorkerGone;
-        let death = Death { case: Rule::HostGone, what: because.to_owned(), excused: Some(""), cause, look };
+        let death = Death { case: Rule::HostGone, what: because.to_owned(), excused: Some(""), look };
         let stopped = self.over_cap(t, &death, because).or_else(|| self.behind_card(t, &death, because));
-        stopped.unwrap_or_else(|| self.requeue(t, &death, because.to_owned(), &Warnings::default()))
+        stopped.unwrap_or_else(|| {
+            self.requeue(t, &death, Cause::WorkerGone, because.to_owned(), &Warnings::default())
+        })
     }
 }

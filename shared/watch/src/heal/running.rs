@@ -35,8 +35,6 @@ pub(super) struct Death<'a> {
     pub(super) what: String,
     /// Proven to be no fault of the task, for this reason; empty where the sentence says it.
     pub(super) excused: Option<&'a str>,
-    /// What ended the attempt.
-    pub(super) cause: Cause,
     pub(super) look: &'a Look,
 }
 
@@ -92,7 +90,7 @@ impl Rules<'_> {
             Some(pid) => format!("worker {pid} gone"),
             None => "no worker".to_owned(),
         };
-        self.bury(t, Death { case, what, excused, cause: Cause::WorkerGone, look })
+        self.bury(t, Death { case, what, excused, look })
     }
 
     /// A claim without a known worker is a lease: it is void once it ran out. A dead claimer proves nothing, since a
@@ -134,16 +132,7 @@ impl Rules<'_> {
             };
         }
         let what = format!("no worker known, claim ran out {} ago", words(over));
-        self.bury(
-            t,
-            Death {
-                case: Rule::NoPid,
-                what,
-                excused: Some("its worker was never recorded"),
-                cause: Cause::WorkerGone,
-                look,
-            },
-        )
+        self.bury(t, Death { case: Rule::NoPid, what, excused: Some("its worker was never recorded"), look })
     }
 
     /// A session whose server was started again is dead like a worker whose process is: no word of its claim can change that.
@@ -157,7 +146,7 @@ impl Rules<'_> {
             return Verdict::Leave(format!("{what}; quiet for {} only", words(quiet)));
         }
         let (case, excused) = (Rule::SessionOrphaned, Some("its server was started again since"));
-        self.bury(t, Death { case, what: what.to_owned(), excused, cause: Cause::WorkerGone, look })
+        self.bury(t, Death { case, what: what.to_owned(), excused, look })
     }
 
     /// Decides what becomes of the work of a worker that is gone.
@@ -175,6 +164,7 @@ impl Rules<'_> {
         if let Some(verdict) = self.over_cap(t, &death, &because) {
             return verdict;
         }
+        let mut cause = Cause::WorkerGone;
         if let LogEnd::Ended(e) = &t.log
             && e.cause.owner() == Owner::Distress
         {
@@ -184,7 +174,7 @@ impl Rules<'_> {
                 return self.park(t, death.case, death.look.proof.clone(), why, &because);
             }
             // Written down, so that the next one is known to be the second.
-            (death.cause, death.excused) = (e.cause, Some("for the first time"));
+            (cause, death.excused) = (e.cause, Some("for the first time"));
         }
         if let Some(verdict) = self.behind_card(t, &death, &because) {
             return verdict;
@@ -205,7 +195,7 @@ impl Rules<'_> {
             let pids: Vec<_> = death.look.orphans.iter().map(|o| o.pid.to_string()).collect();
             because.push_str(&format!("; its children still run: {}", pids.join(", ")));
         }
-        self.requeue(t, &death, because, &warnings)
+        self.requeue(t, &death, cause, because, &warnings)
     }
 
     /// A person, where too many attempts died.
@@ -227,6 +217,7 @@ impl Rules<'_> {
         &self,
         t: &TaskSeen,
         death: &Death<'_>,
+        cause: Cause,
         because: String,
         warnings: &Warnings,
     ) -> Verdict {
@@ -239,7 +230,7 @@ impl Rules<'_> {
             death.excused.filter(|_| may_excuse && tally.uncounted < i64::from(self.policy.max_uncounted));
         let verb = |because| {
             Verb::new(StepAction::Requeue, death.case.clone(), because)
-                .cause(Some(death.cause))
+                .cause(Some(cause))
                 .proof(death.look.proof.clone())
         };
         match excused {
