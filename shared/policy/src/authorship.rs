@@ -58,7 +58,12 @@ pub fn starts_anew(d: &Detail, e: &Event) -> bool {
 
 /// Whether somebody gave a card to somebody after it was made; they meant it.
 pub fn was_given(card: &Detail) -> bool {
-    card.events.iter().any(|e| e.kind == EventKind::Assigned && !is_ours(e))
+    card.events.iter().any(is_assignment)
+}
+
+/// Whether it was assigned by this event, and not by a watcher.
+pub fn is_assignment(e: &Event) -> bool {
+    e.kind == EventKind::Assigned && !is_ours(e)
 }
 
 /// Whether somebody who may say so wants this task skipped: a body line `watchbill: no-heal`, or a comment that

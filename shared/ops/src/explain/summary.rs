@@ -30,6 +30,7 @@ use logs::provider::Id;
 use page::Overview;
 use policy::needs_operator;
 use policy::remedy::Lacking;
+use policy::routing::moving::held_provider;
 
 /// So many tasks that share what they lack are told together.
 const TOGETHER: usize = 2;
@@ -139,7 +140,7 @@ impl Shared {
         }
         let (trail, cause) = needs_operator::held_for(d)?;
         let text = |key: &str| trail.get(key).and_then(Value::as_str);
-        let key = || trail.get("hold")?.get("key")?.as_str()?.strip_prefix("provider:")?.split(" (").next();
+        let key = || held_provider(trail.get("hold")?)?.split(" (").next();
         let profile = || text("profile").or(d.task.assignee.as_deref());
         let host = || match &f.reading.end {
             LogEnd::Ended(e) => e.endpoint_host.as_deref(),

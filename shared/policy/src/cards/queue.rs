@@ -12,7 +12,7 @@ use crate::{Decision, Left, Profiles, remedy};
 use base::registry::ROUTE_BLOCKED;
 use base::time::Time;
 use board::hermes;
-use board::{Detail, EventKind, Rule, Status, Step, StepAction};
+use board::{Detail, Rule, Status, Step, StepAction};
 use card::Blocker;
 use config::Config;
 
@@ -172,10 +172,7 @@ impl Queue {
         let places = writer.places();
         for card in waiting {
             // Whoever gave it to somebody meant it.
-            let given = card
-                .events
-                .iter()
-                .any(|e| e.kind == EventKind::Assigned && !authorship::is_ours(e) && e.by() != Some(HAND));
+            let given = card.events.iter().any(|e| authorship::is_assignment(e) && e.by() != Some(HAND));
             let given = card.task.assignee.clone().filter(|_| given);
             // Past its hold the worker is somebody's to look at: it lives, and is refused still.
             if held(card).is_some_and(|(why, until)| why == WORKER_RUNS && writer.seen.now < until) {

@@ -235,12 +235,20 @@ impl Scribe<'_> {
     }
 }
 
+/// What the key of a hold for a provider begins with.
+const PROVIDER: &str = "provider:";
+
 /// A hold's own record: who ends it, why, since when, and when.
 pub fn hold(word: &str, provider: &Id, since: Time, until: Time) -> Value {
     json!({
-        "owner": ROUTE_BLOCKED, "cause": word, "key": format!("provider:{provider}"), "since": since.0, "next": until.0,
+        "owner": ROUTE_BLOCKED, "cause": word, "key": format!("{PROVIDER}{provider}"), "since": since.0, "next": until.0,
         "until": until.0,
     })
+}
+
+/// The provider that such a hold is for, as it is shown; `None` for the holds of other watchers.
+pub fn held_provider(hold: &Value) -> Option<&str> {
+    hold.get("key")?.as_str()?.strip_prefix(PROVIDER)
 }
 
 /// What is set for a task alone, as a text tells of it.

@@ -633,10 +633,9 @@ fn still_waits(d: &Detail, card: &Detail) -> bool {
 /// Whether somebody else gave a task that the failure breaker stopped to another profile since the card was made: Hermes counts its failures
 /// anew from there and promotes it, as soon as there is a dispatcher. That answers the card.
 fn is_given_on(d: &Detail, card: &Detail) -> bool {
-    let is_assigned = |e: &&Event| e.kind == EventKind::Assigned && !authorship::is_ours(e);
     d.task.status == Status::Blocked
         && !hermes::is_sticky(&d.events)
-        && since_card(d, card).iter().any(|e| is_assigned(&e))
+        && since_card(d, card).iter().any(authorship::is_assignment)
 }
 
 /// Whether a task still waits for the word of a card that is finished.

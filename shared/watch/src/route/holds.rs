@@ -20,7 +20,7 @@ use policy::cards::steps::{card_id, card_row};
 use policy::cards::writer::deciders;
 use policy::remedy::Lacking;
 use policy::routing::holds::let_go;
-use policy::routing::moving::{Parting, Why, ask, is_ours_to_move, newest_stop, until};
+use policy::routing::moving::{Parting, Why, ask, held_provider, is_ours_to_move, newest_stop, until};
 use policy::routing::router::{Ask, Choice, Release, Target};
 
 /// The open card of a task, as far as it stands in the way.
@@ -256,9 +256,8 @@ impl<'a> Rules<'a> {
     /// Whether a task is held for a provider that is not its own any more: somebody gave its profile another one since.
     fn is_elsewhere(&self, d: &Detail) -> bool {
         let Some((event, hold)) = our_hold(d) else { return false };
-        let key = hold.get("key").and_then(Value::as_str).and_then(|key| key.strip_prefix("provider:"));
         let refused_at = || policy::routing::facts::of_event(&d.task.id, event).map(|seen| seen.id);
-        let held_for = key.map(Id::of_shown).or_else(refused_at);
+        let held_for = held_provider(hold).map(Id::of_shown).or_else(refused_at);
         held_for.is_some_and(|id| id.is_surely_other(&self.router.worker(&d.task).id()))
     }
 
