@@ -315,18 +315,7 @@ mod tests {
     use board::testing::{NOW, ago, detail, event};
 
     fn runtime(dispatcher: Dispatcher, is_daemon: bool) -> Runtime {
-        Runtime {
-            dispatcher,
-            is_daemon,
-            failure_limit: Some(2),
-            interval: 60,
-            profiles: Profiles::default(),
-            orchestrator: None,
-            unlisted: Vec::new(),
-            unreadable: None,
-            auto_decompose: None,
-            review_dispatch: None,
-        }
+        Runtime { dispatcher, is_daemon, ..Runtime::absent() }
     }
 
     #[test]

@@ -101,6 +101,22 @@ impl Profiles {
 }
 
 impl Runtime {
+    /// Where there is no Hermes: nothing dispatches, and no profile is known.
+    pub fn absent() -> Runtime {
+        Runtime {
+            dispatcher: Dispatcher::Absent,
+            is_daemon: false,
+            failure_limit: Some(hermes::FAILURE_LIMIT),
+            interval: INTERVAL,
+            profiles: Profiles::default(),
+            orchestrator: None,
+            unlisted: Vec::new(),
+            unreadable: None,
+            auto_decompose: None,
+            review_dispatch: None,
+        }
+    }
+
     /// What of Hermes cannot be read that tells who works on the board and how, each with the reason.
     pub fn blind(&self) -> BTreeSet<&str> {
         self.unreadable.as_deref().into_iter().chain(self.profiles.unknown()).collect()
@@ -114,18 +130,7 @@ impl Runtime {
 
 /// Looks at the runtime of a board. `own` boards have none.
 pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
-    let mut runtime = Runtime {
-        dispatcher: Dispatcher::Absent,
-        is_daemon: false,
-        failure_limit: Some(hermes::FAILURE_LIMIT),
-        interval: INTERVAL,
-        profiles: Profiles::default(),
-        orchestrator: None,
-        unlisted: Vec::new(),
-        unreadable: None,
-        auto_decompose: None,
-        review_dispatch: None,
-    };
+    let mut runtime = Runtime::absent();
     let Some(root) = id.root.as_deref().filter(|_| !own) else { return runtime };
     // A gateway holds this lock for its whole life (Hermes >= 0.17). It is only looked at: taking it, even shared,
     // would keep a starting gateway from ever dispatching.

@@ -247,13 +247,9 @@ pub(super) fn runtime(sim: &Sim) -> Runtime {
         },
         is_daemon,
         failure_limit: Some(2),
-        interval: 60,
         profiles: PROFILES.iter().map(|(name, _, _)| *name).collect(),
         orchestrator: Some("tuesday".into()),
-        unlisted: Vec::new(),
-        unreadable: None,
-        auto_decompose: None,
-        review_dispatch: None,
+        ..Runtime::absent()
     }
 }
 

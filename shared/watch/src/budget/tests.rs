@@ -14,7 +14,7 @@ use card::decision::{self, Action};
 use config::Config;
 use logs::usage::{Reread, Tokens, Usage};
 use policy::routing::facts::Routing;
-use policy::runtime::{Dispatcher, Runtime};
+use policy::runtime::Runtime;
 use policy::{Decision, Pass};
 use worktree::changes::{Base, Changed, Changes, How};
 
@@ -70,16 +70,11 @@ fn seen(work: Vec<Work>) -> Seen {
         now: NOW,
         since: ago(86_400),
         runtime: Some(Runtime {
-            dispatcher: Dispatcher::Absent,
-            is_daemon: false,
             failure_limit: Some(2),
-            interval: 60,
             profiles: ["luna", "tuesday"].into_iter().collect(),
-            orchestrator: None,
-            unlisted: Vec::new(),
-            unreadable: None,
             auto_decompose: Some(true),
             review_dispatch: Some(true),
+            ..Runtime::absent()
         }),
         glanced: 1,
         own_board: true,

@@ -235,16 +235,12 @@ fn seen(tasks: Vec<TaskSeen>) -> Seen {
             is_time_shifted: false,
         }),
         runtime: Some(Runtime {
-            dispatcher: Dispatcher::Absent,
             is_daemon: true,
             failure_limit: Some(2),
-            interval: 60,
             profiles: ["luna", "nova"].into_iter().collect(),
-            orchestrator: None,
-            unlisted: Vec::new(),
-            unreadable: None,
             auto_decompose: Some(true),
             review_dispatch: Some(true),
+            ..Runtime::absent()
         }),
         glanced: 1,
         own_board: false,

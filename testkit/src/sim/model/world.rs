@@ -10,8 +10,8 @@ use shared::logs::provider::Profile;
 use shared::logs::usage::Usage;
 use shared::logs::vitals::Worker;
 use shared::logs::{LogEnd, Reading};
-use shared::policy::runtime::{Dispatcher, LogAsk, LogReader, Runtime};
-use shared::policy::{Decision, Pass, Profiles, UseAsk, Witness, World};
+use shared::policy::runtime::{LogAsk, LogReader, Runtime};
+use shared::policy::{Decision, Pass, UseAsk, Witness, World};
 use shared::watch::Watcher;
 use shared::watch::heal::Heal;
 use shared::watch::route::RouteBlocked;
@@ -58,22 +58,6 @@ impl LogReader for Here<'_> {
             Some((_, _, written)) if *written < ask.since => Reading::of(LogEnd::NoEvidence, Some(*written)),
             Some((_, end, written)) => Reading::of(end.clone(), Some(*written)),
         }
-    }
-}
-
-/// As of a board of `board init`.
-fn runtime() -> Runtime {
-    Runtime {
-        dispatcher: Dispatcher::Absent,
-        is_daemon: false,
-        failure_limit: Some(shared::board::hermes::FAILURE_LIMIT),
-        interval: 60,
-        profiles: Profiles::default(),
-        orchestrator: None,
-        unlisted: Vec::new(),
-        unreadable: None,
-        auto_decompose: None,
-        review_dispatch: None,
     }
 }
 
@@ -154,7 +138,7 @@ impl State {
             host: &here,
             logs: &here,
             cache: &mut cache,
-            runtime: &runtime,
+            runtime: &Runtime::absent,
             profile: &profile,
             tree: &|_, _| Err("no tree here".into()),
             changes: &|_, _, _| Err("no tree here".into()),
