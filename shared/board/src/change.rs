@@ -73,21 +73,26 @@ pub struct Step {
 }
 
 impl Step {
-    /// A step on a task that was seen, under the guard that its row is still as it was. It names no cause, gives no reason, and has no
+    /// A step without a guard: one that makes its task, or only says something about it. It names no cause, gives no reason, and has no
     /// process to look at again.
-    pub fn on(d: &Detail, action: StepAction, case: Rule, changes: Vec<Change>) -> Step {
+    pub fn unguarded(task: &str, action: StepAction, case: Rule, changes: Vec<Change>) -> Step {
         Step {
-            task: d.task.id.clone(),
+            task: task.to_owned(),
             action,
             case,
             cause: None,
             because: String::new(),
-            expect: Some(Expect::of(d)),
+            expect: None,
             proof: None,
             stop: None,
             after: Vec::new(),
             changes,
         }
+    }
+
+    /// The same on a task that was seen, under the guard that its row is still as it was.
+    pub fn on(d: &Detail, action: StepAction, case: Rule, changes: Vec<Change>) -> Step {
+        Step { expect: Some(Expect::of(d)), ..Step::unguarded(&d.task.id, action, case, changes) }
     }
 
     /// Whether it gives work that is not running to whoever takes it next.
@@ -453,16 +458,8 @@ mod tests {
     #[test]
     fn a_step_is_written_together_with_all_it_comes_after() {
         let step = |(task, after): &(&str, &[&str])| Step {
-            task: (*task).into(),
-            action: "act".into(),
-            case: "act".into(),
-            cause: None,
-            because: String::new(),
-            expect: None,
-            proof: None,
-            stop: None,
             after: after.iter().map(|t| (*t).to_owned()).collect(),
-            changes: Vec::new(),
+            ..Step::unguarded(task, "act".into(), "act".into(), Vec::new())
         };
         let cut = |steps: &[(&str, &[&str])]| {
             let steps: Vec<Step> = steps.iter().map(step).collect();

@@ -271,18 +271,7 @@ impl Stage {
     }
 
     fn write(&self, at: Time, id: &str, expect: Option<Expect>, changes: Vec<Change>) -> Result<Option<i64>> {
-        let step = Step {
-            task: id.into(),
-            action: "demo".into(),
-            case: "demo".into(),
-            cause: None,
-            because: String::new(),
-            expect,
-            proof: None,
-            stop: None,
-            after: Vec::new(),
-            changes,
-        };
+        let step = Step { expect, ..Step::unguarded(id, "demo".into(), "demo".into(), changes) };
         match self.board()?.apply(at, &[step], Duration::from_secs(2))?.pop() {
             Some(Outcome::Applied { run }) => Ok(run),
             other => Err(Error::new(Kind::Bug, id, format!("the demo could not set its scene: {other:?}"))),

@@ -98,16 +98,8 @@ pub fn step(
 /// A step that says only which action was not taken back.
 pub fn refused(task: &str, action: &Action, said: &Word) -> Step {
     Step {
-        task: task.to_owned(),
-        action: StepAction::Undo,
-        case: action.case.as_str().into(),
-        cause: None,
         because: because(action, said),
-        expect: None,
-        proof: None,
-        stop: None,
-        after: Vec::new(),
-        changes: Vec::new(),
+        ..Step::unguarded(task, StepAction::Undo, action.case.as_str().into(), Vec::new())
     }
 }
 

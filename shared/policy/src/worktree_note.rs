@@ -102,18 +102,7 @@ mod tests {
     use board::testing::detail;
 
     fn step(task: &str, action: &str) -> Step {
-        Step {
-            task: task.into(),
-            action: action.into(),
-            case: "x".into(),
-            cause: None,
-            because: String::new(),
-            expect: None,
-            proof: None,
-            stop: None,
-            after: Vec::new(),
-            changes: Vec::new(),
-        }
+        Step::unguarded(task, action.into(), "x".into(), Vec::new())
     }
 
     #[test]

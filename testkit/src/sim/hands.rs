@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use shared::base::time::Time;
-use shared::board::{Board, Change, Detail, EventKind, Expect, RunRef, Status, Step};
+use shared::board::{Board, Change, Detail, EventKind, RunRef, Status, Step};
 
 /// Looks at one task.
 pub(super) fn look(board: &mut dyn Board, task: &str) -> Option<Detail> {
@@ -12,18 +12,7 @@ pub(super) fn look(board: &mut dyn Board, task: &str) -> Option<Detail> {
 
 /// Does something to a task that was just looked at. Whether it could be done.
 pub(super) fn act(board: &mut dyn Board, now: Time, seen: &Detail, changes: Vec<Change>) -> bool {
-    let step = Step {
-        task: seen.task.id.clone(),
-        action: "act".into(),
-        case: "act".into(),
-        cause: None,
-        because: String::new(),
-        expect: Some(Expect::of(seen)),
-        proof: None,
-        stop: None,
-        after: Vec::new(),
-        changes,
-    };
+    let step = Step::on(seen, "act".into(), "act".into(), changes);
     let outcome = board.apply(now, &[step], std::time::Duration::from_secs(5));
     matches!(outcome.as_deref(), Ok([shared::board::Outcome::Applied { .. }]))
 }

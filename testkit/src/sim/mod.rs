@@ -324,18 +324,7 @@ impl Sim {
             changes.extend(self.place(&id, n));
             self.truth.borrow_mut().trials.mark(&id);
             changes.push(hands::event(EventKind::Created, json!({"status": status})));
-            let step = Step {
-                task: id.clone(),
-                action: "create".into(),
-                case: "create".into(),
-                cause: None,
-                because: String::new(),
-                expect: None,
-                proof: None,
-                stop: None,
-                after: Vec::new(),
-                changes,
-            };
+            let step = Step::unguarded(&id, "create".into(), "create".into(), changes);
             let made = board.apply(now, &[step], Duration::from_secs(5));
             if !matches!(made.as_deref(), Ok([Outcome::Applied { .. }])) {
                 self.broken(|| format!("{id} cannot be made: {made:?}"));

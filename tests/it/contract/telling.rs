@@ -125,16 +125,9 @@ impl Teller<'_> {
 
 pub(super) fn step(id: &str, seen: Option<&Detail>, changes: Vec<Change>) -> Step {
     Step {
-        task: id.to_owned(),
-        action: "test".into(),
-        case: "test".into(),
-        cause: None,
         because: "the story says so".into(),
         expect: seen.map(Expect::of),
-        proof: None,
-        stop: None,
-        after: Vec::new(),
-        changes,
+        ..Step::unguarded(id, "test".into(), "test".into(), changes)
     }
 }
 

@@ -29,16 +29,9 @@ pub fn trail() -> Trail<'static> {
 
 pub fn step(id: &str, seen: Option<&Detail>, changes: Vec<Change>) -> Step {
     Step {
-        task: id.to_owned(),
-        action: "test".into(),
-        case: "test".into(),
-        cause: None,
         because: "the test says so".into(),
         expect: seen.map(Expect::of),
-        proof: None,
-        stop: None,
-        after: Vec::new(),
-        changes,
+        ..Step::unguarded(id, "test".into(), "test".into(), changes)
     }
 }
 

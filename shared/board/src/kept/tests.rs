@@ -100,17 +100,6 @@ fn nothing_is_written_through_it() {
     let id = board(&dir, &[("t_1", "ready")]);
     let mut board = Kept::default().open(&id, PATIENCE).unwrap();
     let detail = board.look(&["t_1".to_owned()]).unwrap();
-    let step = Step {
-        task: "t_1".into(),
-        action: crate::StepAction::Note,
-        case: crate::Rule::DeadWorker,
-        cause: None,
-        because: String::new(),
-        expect: Some(crate::Expect::of(&detail[0])),
-        proof: None,
-        stop: None,
-        after: Vec::new(),
-        changes: Vec::new(),
-    };
+    let step = Step::on(&detail[0], crate::StepAction::Note, crate::Rule::DeadWorker, Vec::new());
     assert!(board.apply(Time(9), &[step], PATIENCE).is_err());
 }

@@ -294,18 +294,7 @@ impl<'a> Hand<'a> {
 
 /// What a hand does with a task, under the guard of what was seen of it.
 fn step(id: &str, seen: Option<&Detail>, changes: Vec<Change>) -> Step {
-    Step {
-        task: id.to_owned(),
-        action: "hand".into(),
-        case: "hand".into(),
-        cause: None,
-        because: String::new(),
-        expect: seen.map(Expect::of),
-        proof: None,
-        stop: None,
-        after: Vec::new(),
-        changes,
-    }
+    Step { expect: seen.map(Expect::of), ..Step::unguarded(id, "hand".into(), "hand".into(), changes) }
 }
 
 /// The run a hand speaks for: the one that is named, else the one that a worker is told in its environment.

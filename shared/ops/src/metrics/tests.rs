@@ -6,18 +6,7 @@ use board::{Outcome, Step};
 use policy::Left;
 
 fn board(name: &str, path: &str) -> BoardReport {
-    let step = |case: &str| Step {
-        task: "t_1".into(),
-        action: "requeue".into(),
-        case: case.into(),
-        cause: None,
-        because: String::new(),
-        expect: None,
-        proof: None,
-        stop: None,
-        after: Vec::new(),
-        changes: Vec::new(),
-    };
+    let step = |case: &str| Step::unguarded("t_1", "requeue".into(), case.into(), Vec::new());
     let moved = Outcome::Moved { what: "status".into() };
     let mut report = BoardReport::new(name.into(), path.into());
     report.steps = ["dead-worker", "dead-worker", "crash-loop"].map(|c| (step(c), moved.clone())).into();

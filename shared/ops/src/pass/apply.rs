@@ -218,7 +218,7 @@ mod tests {
     use super::*;
     use board::testing::NOW;
     use board::testing::detail;
-    use board::{Change, Expect, Neighbour, Rule, StepAction};
+    use board::{Change, Neighbour, Rule, StepAction};
     use host::{Ask, HostFacts, Look, Proof, Recheck};
 
     /// A machine on which one process still works on `t_0000000a`.
@@ -247,17 +247,8 @@ mod tests {
 
     #[test]
     fn work_is_not_set_free_while_a_process_still_works_on_it() {
-        let step = |id: &str, was: Status, changes: Vec<Change>| Step {
-            task: id.into(),
-            action: StepAction::Reset,
-            case: Rule::CrashLoop,
-            cause: None,
-            because: String::new(),
-            expect: Some(Expect::of(&detail(id, was))),
-            proof: None,
-            stop: None,
-            after: Vec::new(),
-            changes,
+        let step = |id: &str, was: Status, changes: Vec<Change>| {
+            Step::on(&detail(id, was), StepAction::Reset, Rule::CrashLoop, changes)
         };
         let (ready, blocked) = (Change::SetStatus(Status::Ready), Change::SetStatus(Status::Blocked));
         let to = Change::Assign(Some("nova".into()));
@@ -331,18 +322,12 @@ mod tests {
     #[test]
     fn what_a_worker_left_behind_is_waited_for_from_the_end_of_its_attempt() {
         let held = |ended: Option<i64>| {
-            let mut step = Step {
-                task: "t_0000000c".into(),
-                action: StepAction::Release,
-                case: Rule::HoldOver,
-                cause: None,
-                because: String::new(),
-                expect: Some(Expect::of(&detail("t_0000000c", Status::Scheduled))),
-                proof: None,
-                stop: None,
-                after: Vec::new(),
-                changes: vec![Change::SetStatus(Status::Ready)],
-            };
+            let mut step = Step::on(
+                &detail("t_0000000c", Status::Scheduled),
+                StepAction::Release,
+                Rule::HoldOver,
+                vec![Change::SetStatus(Status::Ready)],
+            );
             step.expect.as_mut().unwrap().ended = ended.map(|ago| NOW.plus(-ago));
             Checked::of(vec![step], &Outliving, NOW, Duration::from_secs(900)).steps[0].1.is_some()
         };

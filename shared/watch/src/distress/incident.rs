@@ -126,18 +126,7 @@ fn tell(s: &SourceSeen, card: &Detail) -> Step {
     let mut changes =
         vec![Change::Require { task: s.detail.task.id.clone(), parent: Some(card.task.id.clone()) }];
     changes.extend(hermes::commented(SYNTHESIZE_DISTRESS, &said));
-    Step {
-        task: card.task.id.clone(),
-        action: StepAction::Note,
-        case: Rule::Incident,
-        cause: None,
-        because: said,
-        expect: None,
-        proof: None,
-        stop: None,
-        after: Vec::new(),
-        changes,
-    }
+    Step { because: said, ..Step::unguarded(&card.task.id, StepAction::Note, Rule::Incident, changes) }
 }
 
 /// The card for all of them, made in the step of the first; single cards that nobody has begun with close into it.

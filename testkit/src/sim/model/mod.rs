@@ -323,18 +323,7 @@ impl State {
                 NewTask { title: format!("Lamp {n}"), assignee: Some(LUNA.into()), ..NewTask::default() };
             let parents: Vec<String> = parent.into_iter().collect();
             let changes = hermes::created(status, task, &parents, &trail("board", "create"));
-            let step = Step {
-                task: (*id).to_owned(),
-                action: "create".into(),
-                case: "create".into(),
-                cause: None,
-                because: String::new(),
-                expect: None,
-                proof: None,
-                stop: None,
-                after: Vec::new(),
-                changes,
-            };
+            let step = Step::unguarded(id, "create".into(), "create".into(), changes);
             // A board in memory takes a first task.
             drop(board.apply(now, &[step], Duration::ZERO));
         }

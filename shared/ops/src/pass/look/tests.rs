@@ -97,18 +97,12 @@ fn several(folder: &Path) -> Several {
         workspace_path: Some(folder.display().to_string()),
         ..NewTask::default()
     };
-    let made = Step {
-        task: ids[0].clone(),
-        action: StepAction::Give,
-        case: Rule::ByHand,
-        cause: None,
-        because: String::new(),
-        expect: None,
-        proof: None,
-        stop: None,
-        after: Vec::new(),
-        changes: hermes::created(Status::Ready, task, &[], &trail),
-    };
+    let made = Step::unguarded(
+        &ids[0],
+        StepAction::Give,
+        Rule::ByHand,
+        hermes::created(Status::Ready, task, &[], &trail),
+    );
     inner.apply(ago(9_100), &[made], PATIENCE).unwrap();
     let ready = inner.look(&ids).unwrap().remove(0);
     let lock = format!("{OTHER}:4711:nonce");
