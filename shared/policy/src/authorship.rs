@@ -71,7 +71,7 @@ pub fn is_assignment(e: &Event) -> bool {
 /// whom the configuration names as `people.assignee`, who is one also where a profile has that name, but for a task that profile
 /// worked on.
 pub fn is_opted_out(seen: &Detail, profiles: &Profiles, person: Option<&str>) -> bool {
-    let marked = seen.body.lines().any(|l| l.trim() == "watchbill: no-heal");
+    let marked = seen.body.lines().any(|line| after_mark(line, "no-heal").is_some_and(str::is_empty));
     let mut said = seen.comments.iter().filter_map(|c| Some((c, opts_out(c)?))).peekable();
     if said.peek().is_none() {
         return marked;
@@ -96,13 +96,25 @@ pub fn is_opted_out(seen: &Detail, profiles: &Profiles, person: Option<&str>) ->
     said.filter(counts).fold(marked, |_, (_, out)| out)
 }
 
-/// Whether a comment asks to leave its task alone, or takes that back; `None`: it says neither.
+/// Whether a comment asks to leave its task alone, or takes that back; `None`: it says neither. What asks for it may go on in words
+/// ("watchbill: no-heal, I look at it myself"): it only holds the watchers back. What takes it back says nothing else.
 fn opts_out(c: &Comment) -> Option<bool> {
-    match c.body.lines().next().map(str::trim_end)? {
-        "watchbill: no-heal" => Some(true),
-        "watchbill: heal" => Some(false),
-        _ => None,
+    let line = c.body.lines().next()?;
+    let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-' || c == '_');
+    match after_mark(line, "no-heal") {
+        Some(rest) => ends(rest).then_some(true),
+        None => (after_mark(line, "heal")? == "").then_some(false),
     }
+}
+
+/// What stands on a line after the mark `watchbill: WORD`, in letters of either case.
+fn after_mark<'l>(line: &'l str, word: &str) -> Option<&'l str> {
+    let after = |text: &'l str, start: &str| {
+        let (head, rest) = text.split_at_checked(start.len())?;
+        head.eq_ignore_ascii_case(start).then_some(rest)
+    };
+    let rest = after(line.trim(), "watchbill")?.trim_start();
+    after(after(rest, ":")?.trim_start(), word)
 }
 
 /// Whether an event says that something happened to the work itself, rather than to what is written around it.
@@ -222,6 +234,36 @@ mod tests {
         assert!(!stands(UNDO, &[commented("anna")], vec![said("watchbill: heal", 100)]), "and behind it");
         assert!(stands(UNDO, &[commented("bert")], vec![said("watchbill: heal", 100)]), "another comment");
         assert!(stands(UNDO, &[], vec![said("please\nwatchbill: heal", 50)]));
+    }
+
+    #[test]
+    fn a_mark_counts_in_any_case_and_hands_off_may_say_why() {
+        for (first_line, out) in [
+            ("watchbill: no-heal", Some(true)),
+            ("  Watchbill:No-Heal ", Some(true)),
+            ("watchbill: no-heal, I look at it myself", Some(true)),
+            ("watchbill: no-heal. Ask me", Some(true)),
+            ("watchbill: no-healing", None),
+            ("watchbill: no-heal-yet", None),
+            ("Say `watchbill: no-heal` to stop it", None),
+            ("watchbill no-heal", None),
+            ("WATCHBILL: heal", Some(false)),
+            ("watchbill: heal it if you must", None),
+            ("watchbill: héal", None),
+            ("", None),
+        ] {
+            let of = |body: String| opts_out(&Comment { author: "ada".into(), body, at: ago(9) });
+            assert_eq!(of(format!("{first_line}\nmore")), out, "{first_line}");
+            assert_eq!(of(format!("more\n{first_line}")), None, "{first_line}");
+        }
+        let known = Profiles::default();
+        for (body, out) in [
+            ("Count.\nWatchbill: no-heal", true),
+            ("Count.\nwatchbill: no-heal is a mark that this page explains", false),
+        ] {
+            let seen = Detail { body: body.into(), ..detail("t_00000001", Status::Ready) };
+            assert_eq!(is_opted_out(&seen, &known, None), out, "{body}");
+        }
     }
 
     #[test]
