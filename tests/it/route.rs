@@ -524,6 +524,19 @@ fn boards_of_one_root_know_of_each_others_providers() {
 }
 
 #[test]
+fn what_a_pass_sends_from_one_board_counts_on_the_next_one() {
+    let a = TestBoard::fleet();
+    let b = under(TestBoard::fleet(), &a);
+    a.died_of("t_00000001", LIMITED);
+    a.settled(0).ok();
+    a.add("t_00000002", "ready");
+    b.add("t_00000003", "ready");
+    let said = ran(a.command("route-blocked").arg("--db").arg(&a.db).arg("--db").arg(&b.db)).ok();
+    assert!(said.contains("t_00000002 move"), "{said}");
+    assert!(said.contains("t_00000003 park"), "sol has two on their way: {said}");
+}
+
+#[test]
 fn a_profile_of_the_same_name_under_another_root_is_another_one() {
     let (a, b) = (TestBoard::fleet(), TestBoard::fleet());
     a.died_of("t_00000001", REFUSED_KEY);

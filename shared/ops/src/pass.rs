@@ -22,6 +22,7 @@ use host::{Host, Split};
 use logs::agents::Homes;
 use logs::cache::Cache;
 use policy::Pass;
+use policy::routing::facts;
 use policy::runtime::gateway;
 use watch::Watcher;
 
@@ -96,6 +97,9 @@ pub fn run<W: Watcher>(watcher: &W, id: &BoardId, tools: &mut Tools<'_>) -> Boar
         report.findings.extend(found);
         apply::apply(&mut *board, steps, tools, report, By::Watcher)
     });
+    if !tools.pass.clock_given {
+        facts::share_sent(tools.cache, id, &report.steps, tools.pass.now);
+    }
     if report.error.as_ref().is_some_and(|e| e.kind == Kind::Damaged) {
         damage::doubt(id, tools.cache, tools.pass.now);
     }

@@ -15,10 +15,11 @@ use crate::{OtherPolicy, Profiles, World};
 use base::cause::Cause;
 use base::error::Result;
 use base::time::Time;
-use board::{Detail, Event, Run, Status, Task};
+use board::{BoardId, Change, Detail, Event, Outcome, Run, Status, Step, Task};
 use config::span::seconds;
 use config::{Config, Routing as Keys};
 use logs::Evidence;
+use logs::cache::Cache;
 use logs::provider::ledger::{Entry, Ledger, News, Policy, Sighting};
 use logs::provider::{self, Id, Profile};
 
@@ -162,7 +163,7 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
     sightings.sort_by(|a, b| (a.at, a.began, &a.task).cmp(&(b.at, b.began, &b.task)));
     sightings.dedup();
     let here = world.board.id().at.to_string();
-    let root = root.map(|root| root.canonicalize().unwrap_or(root));
+    let root = real_root(world.board.id());
     // All hosts of a board decide on what this board says. Boards that are on this one alone say more to nobody else.
     let is_shared = world.hosts.is_some();
     let theirs = if is_shared { Vec::new() } else { of_others(world, &here, root.as_ref(), now) };
@@ -173,7 +174,7 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
         // Other boards hear of the end of what they saw.
         let all = own.joined(&others, &sightings);
         entries.extend(all.entries()[entries.len()..].iter().filter(|e| e.good.is_some()).cloned());
-        share(world, &here, &Shared { root, entries, sent: sent.clone() });
+        share(world.cache, &here, &Shared { root, entries, sent: sent.clone() });
     }
     sent.extend(theirs.into_iter().flat_map(|other| other.sent));
     let quiet_until = world.config.routing.quiet_until(now);
@@ -219,10 +220,41 @@ fn as_pinned(mut runs: Vec<(String, Run)>, events: &[(String, Event)]) -> Vec<(S
     runs
 }
 
-fn share(world: &mut World<'_>, here: &str, what: &Shared) {
+fn share(cache: &mut Cache, here: &str, what: &Shared) {
     let nothing = what.entries.is_empty() && what.sent.is_empty();
     let body = if nothing { None } else { serde_json::to_string(what).ok() };
-    world.cache.put_shared(here, body);
+    cache.put_shared(here, body);
+}
+
+/// Tells the other boards of the root what these steps sent. Their passes may come before the next look at this board.
+pub fn share_sent(cache: &mut Cache, board: &BoardId, done: &[(Step, Outcome)], now: Time) {
+    let applied = done.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Applied { .. }));
+    let events: Vec<(String, Event)> = applied.flat_map(|(step, _)| written(step, now)).collect();
+    let sent = sent(&events, &[]);
+    if sent.is_empty() {
+        return;
+    }
+    let here = board.at.to_string();
+    let known = cache.shared().into_iter().find(|(board, _)| *board == here);
+    let mut shared: Shared = known
+        .and_then(|(_, body)| serde_json::from_str(&body).ok())
+        .unwrap_or_else(|| Shared { root: real_root(board), ..Shared::default() });
+    shared.sent.extend(sent.into_iter().map(|sent| Sent { is_open: true, ..sent }));
+    share(cache, &here, &shared);
+}
+
+/// The events that a step writes on its task.
+fn written(step: &Step, at: Time) -> impl Iterator<Item = (String, Event)> {
+    step.changes.iter().filter_map(move |change| {
+        let Change::AddEvent { kind, payload, .. } = change else { return None };
+        let event = Event { kind: kind.clone(), at, run: None, payload: payload.clone().into() };
+        Some((step.task.clone(), event))
+    })
+}
+
+fn real_root(board: &BoardId) -> Option<PathBuf> {
+    let root = board.root.clone()?;
+    Some(root.canonicalize().unwrap_or(root))
 }
 
 /// One attempt: its task and its number.
