@@ -505,6 +505,7 @@ const WITHIN: u32 = 20;
 
 /// Events of sessions after a cursor. Numbers of a sequence become visible out of order: a reader that went past one which was not
 /// committed would never see it. So the cursor counts by transaction, and nothing is shown that an open one could still get in front of.
+/// After a restore in another server, events with old transaction numbers are hidden until that server has counted that far.
 pub(crate) fn coordinated(server: &mut Server, after: i64, most: u32) -> Result<Vec<Entry>, Fault> {
     let (tx, within) = (after >> WITHIN, after & ((1 << WITHIN) - 1));
     let sql = format!(

@@ -1,5 +1,5 @@
 //! Every key of the configuration: its name, type, default, range and help text. A new key is declared here
-//! and nowhere else; tests compare `contrib/watchbill.toml` and `docs/configuration.md` with this list.
+//! and nowhere else; a test compares `contrib/watchbill.toml` with this list.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

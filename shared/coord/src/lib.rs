@@ -3,6 +3,13 @@
 //! A runtime says which operations it has: [`Runtime::lacks`]. Of those with a server, two traits, so that nobody acts by
 //! accident: [`Sense`] for everybody, [`Act`] for `coord` alone. A server that cannot be asked says nothing about its sessions:
 //! that is [`State::Unreachable`], and nothing is done about it. Those without one are commands: [`headless`].
+//!
+//! What the alkdev hub does with a server, a database and a message broker, without a process between two calls. Of its tables,
+//! `mappings` is the event `coord.spawned`, whose status follows the attempt; `detections` the event `coord.detection` and
+//! opencode's own rows; `tasks` and `task_dependencies` those of the board. Its channels are these events, read by
+//! `coord events --since ID --json`; its streams and its timer of 30 s opencode's store and server, asked in the pass; its MCP
+//! tools `coord --help`, `--json` and the exit code; `env.git.worktreeCreate` is `git worktree add`, undone in reverse after a
+//! failure unless a worker began.
 
 pub mod coordinator;
 pub mod detect;

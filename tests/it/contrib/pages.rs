@@ -188,27 +188,39 @@ fn a_page_says_what_to_do_during_an_incident() {
     }
 }
 
+/// The keys stand in the sample alone, which `watchbill-config` compares with them; the page leads there and names each section.
 #[test]
-fn every_key_is_on_the_configuration_page() {
-    let head = "| key | meaning | default | allowed |\n|---|---|---|---|\n";
-    let row = |key: &shared::config::KeyInfo| {
-        let default = key.default().map_or("none".to_owned(), |d| format!("`{d}`"));
-        format!(
-            "| `{}` | {} | {default} | {} |\n",
-            key.name(),
-            key.meaning().replace('|', "\\|"),
-            key.allowed()
-        )
-    };
-    let rows: String = shared::config::keys().iter().map(row).collect();
+fn every_section_is_on_the_configuration_page() {
     let page = text("docs/configuration.md");
-    let (before, rest) = page.split_once(head).expect("the head of the table of keys");
-    let (there, after) = rest.split_once("\n\n").expect("a line after the table");
-    if std::env::var("WATCHBILL_BLESS").is_ok_and(|v| v == "1") {
-        fs::write(place("docs/configuration.md"), format!("{before}{head}{rows}\n{after}")).unwrap();
-    } else {
-        assert_eq!(format!("{there}\n"), rows, "WATCHBILL_BLESS=1 writes it again");
+    assert!(page.contains("(../contrib/watchbill.toml)"), "it leads to the sample");
+    let sample = text("contrib/watchbill.toml");
+    for key in shared::config::keys() {
+        assert!(page.contains(&format!("`[{}]`: ", key.section)), "{}", key.name());
+        let section = sample.split(&format!("\n[{}]\n", key.section)).nth(1).unwrap_or_default();
+        let section = section.split("\n[").next().unwrap_or_default();
+        assert!(section.contains(&format!("\n#{} = ", key.key)), "{}", key.name());
     }
+}
+
+#[test]
+fn every_key_a_page_names_exists() {
+    let keys: BTreeSet<String> = shared::config::keys().iter().map(|key| key.name()).collect();
+    let sections: BTreeSet<&str> = shared::config::keys().iter().map(|key| key.section).collect();
+    let is_key = |word: &&str| {
+        word.split_once('.').is_some_and(|(section, key)| {
+            let is_name = key.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+            sections.contains(section) && is_name && !["html", "json"].contains(&key)
+        })
+    };
+    let mut named = BTreeSet::new();
+    for page in pages() {
+        let page = unfenced(&fs::read_to_string(page).unwrap());
+        let words = page.split('`').skip(1).step_by(2).filter_map(|code| code.split(' ').next());
+        named.extend(words.filter(is_key).map(str::to_owned));
+    }
+    let unknown: Vec<_> = named.difference(&keys).collect();
+    assert!(unknown.is_empty(), "no such keys: {unknown:?}");
+    assert!(named.len() >= 40, "only {} keys are named", named.len());
 }
 
 #[test]
