@@ -168,6 +168,8 @@ fn bad_input_is_one_line_and_changes_nothing() {
     refused(&["host", "forget", "moon"], "is a board of one host, which has no list of hosts");
     refused(&["grant", "--worker", "luna"], "is a file: who may use it is told by its rights");
     refused(&["reassign", "t_ffffffff", "nova"], "no such task");
+    refused(&["reassign", &a, "PROFILE"], "write the name of a profile in its place");
+    refused(&["comment", &a, "YOUR ANSWER"], "write your answer in its place");
     refused(&["reassign", &a, "No Va"], "not the name of a profile");
     refused(&["reassign", &a, ""], "not the name of a profile");
     refused(&["unblock", "t_ffffffff"], "no such task");

@@ -335,7 +335,8 @@ fn beside_a_gateway_the_first_refusal_holds_the_other_work_of_its_provider() {
     assert_eq!(before, ("running".into(), second.to_string()));
     let said = b.pass_of("synthesize-distress", 0, &[]).ok();
     assert!(
-        said.contains("t_00000140 note: Attempt") && said.contains("ended on rate_limit (HTTP 429)"),
+        said.contains("t_00000140 note: The attempt of run")
+            && said.contains("ended on rate_limit (HTTP 429)"),
         "{said}"
     );
     for id in ["t_00000141", "t_00000142"] {

@@ -291,7 +291,7 @@ fn the_hold_ends_with_one_probe_and_what_is_remembered_decides_nothing() {
     let mut command = b.command("watchbill");
     let at = (now() + 2_100).to_string();
     let said = ran(command.args(["providers", "--now", &at]).arg("--db").arg(&b.db)).ok();
-    assert!(said.contains(&format!("after rate_limit: {probe} probes it")), "{said}");
+    assert!(said.contains(&format!("{probe} probes it after rate_limit")), "{said}");
     // It works: the rest follows in steps.
     let (began, end) = (now() + 2_200, now() + 2_260);
     b.sql(&format!(

@@ -297,7 +297,7 @@ fn table(rows: &[Row], now: Time) -> String {
             }
             (Some(e), State::HalfOpen) => {
                 let by = r.probing.as_deref().unwrap_or("the next task");
-                format!("after {}: {by} probes it", e.cause)
+                format!("{by} probes it after {}", e.cause)
             }
             (Some(e), _) => {
                 let times = times(e.strikes);
@@ -470,7 +470,7 @@ mod tests {
         assert_eq!(whole(&probed(None), Time(5_000))["next_probe"], json!(Time(5_000)));
         let said = table(&[probed(None)], Time(5_000));
         assert!(
-            said.contains("trying again") && said.contains("after quota: the next task probes it"),
+            said.contains("trying again") && said.contains("the next task probes it after quota"),
             "{said}"
         );
         assert_eq!(
@@ -481,6 +481,6 @@ mod tests {
         let tried = whole(&probed(Some("t_00000002")), Time(5_000));
         assert_eq!((&tried["probing"], &tried["next_probe"]), (&json!("t_00000002"), &Value::Null));
         let said = table(&[probed(Some("t_00000002"))], Time(5_000));
-        assert!(said.contains("after quota: t_00000002 probes it"), "{said}");
+        assert!(said.contains("t_00000002 probes it after quota"), "{said}");
     }
 }

@@ -12,11 +12,23 @@ use super::sections::{KEYS, SECTIONS};
 use super::{Env, Loaded, actions, headers, matches, tables};
 use base::error::{Error, Kind, Result};
 
+/// Most bytes of a key that a message shows.
+const MAX_SHOWN: usize = 64;
+
 /// Lays the TOML `text` of the file `path` over `loaded`.
 pub(super) fn toml(loaded: &mut Loaded, path: &Path, text: &str) -> Result<()> {
     let place = Place { path, text };
-    let document = DeTable::parse(text)
-        .map_err(|e| place.error(e.span(), e.message().trim_end().replace('\n', ", ")))?;
+    let document = DeTable::parse(text).map_err(|e| {
+        let at =
+            e.span().and_then(|span| text.get(span)).filter(|at| at.len() <= MAX_SHOWN && !at.contains('\n'));
+        let what = e.message().trim_end().replace('\n', ", ");
+        // It is the one fault that the text at its place says better.
+        let what = match at.filter(|_| what == "duplicate key") {
+            Some(key) => format!("duplicate key {key}: it is set further up already"),
+            None => what,
+        };
+        place.error(e.span(), what)
+    })?;
     for (name, table) in document.get_ref() {
         let section = name.get_ref();
         if headers::BY_NAME.contains(&section.as_ref()) {

@@ -224,7 +224,11 @@ fn refusals_name_place_value_and_range() {
         ),
         ("board.db = ''", "1:12: board.db = \"\" is not absolute; allowed is an absolute path or postgres://HOST/DATABASE".into()),
         ("[heal]\nhold = ", "2:8: string values must be quoted, expected literal string".into()),
-        ("heal.hold = '1h'\nheal.hold = '2h'", "2:6: duplicate key".into()),
+        ("heal.hold = '1h'\nheal.hold = '2h'", "2:6: duplicate key hold: it is set further up already".into()),
+        (
+            "[profiles.luna]\n[profiles.luna]",
+            "2:11: duplicate key luna: it is set further up already".into(),
+        ),
     ] {
         assert_eq!(told_of(text), format!("c.toml:{want}"), "{text:?}");
     }

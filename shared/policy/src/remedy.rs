@@ -5,6 +5,11 @@ use base::cause::{self, Cause};
 /// No dispatcher runs, on a board of Hermes.
 pub const NO_DISPATCHER: &str = "start the gateway: `hermes gateway start` where its service is installed, else `hermes gateway run`, which stays in the foreground; or let cron run `hermes kanban dispatch`: nothing else starts a worker";
 
+/// Stands in a command for what a person answers. `board` does not take it as it stands.
+pub const YOUR_ANSWER: &str = "YOUR ANSWER";
+/// The same for the profile that they name.
+pub const PROFILE: &str = "PROFILE";
+
 /// A command, and what is to be known about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mends {
@@ -54,7 +59,7 @@ pub fn comment(hand: &str, id: &str, text: &str, own_board: bool) -> String {
 
 /// The command that answers a blocked task and lets it go on, with the arguments of [`comment`].
 pub fn answer(hand: &str, id: &str, own_board: bool) -> String {
-    format!("{} && {hand} unblock {id}", comment(hand, id, "YOUR ANSWER", own_board))
+    format!("{} && {hand} unblock {id}", comment(hand, id, YOUR_ANSWER, own_board))
 }
 
 /// The command that brings a task out of triage, with the arguments of [`comment`]. Hermes' own asks a model what is to be done; on a

@@ -8,7 +8,7 @@ use base::error::Result;
 use base::names::is_profile;
 use board::hermes;
 use board::{Kin, Status};
-use policy::runtime;
+use policy::{remedy, runtime};
 
 /// Refuses what is no name of a profile.
 pub(super) fn must_be_a_name(profile: &str) -> Result<()> {
@@ -16,6 +16,18 @@ pub(super) fn must_be_a_name(profile: &str) -> Result<()> {
         return Ok(());
     }
     Err(refused(profile, "not the name of a profile").hint("a-z, 0-9, - and _, such as luna"))
+}
+
+/// Refuses a placeholder of a printed command that nobody filled in.
+///
+/// # Errors
+/// It is one.
+pub(super) fn must_be_filled_in(text: &str) -> Result<()> {
+    match text.trim() {
+        remedy::PROFILE => Err(refused(remedy::PROFILE, "write the name of a profile in its place")),
+        remedy::YOUR_ANSWER => Err(refused(remedy::YOUR_ANSWER, "write your answer in its place")),
+        _ => Ok(()),
+    }
 }
 
 impl Hand<'_> {
@@ -77,6 +89,7 @@ impl Hand<'_> {
         reason: Option<&str>,
         force: bool,
     ) -> Result<u8> {
+        must_be_filled_in(profile)?;
         let profile = profile.trim().to_lowercase();
         must_be_a_name(&profile)?;
         let seen = self.look(id)?;

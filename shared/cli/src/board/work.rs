@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::args::{Claim, Complete};
+use super::decide::must_be_filled_in;
 use super::environment::{Own, profile};
 use super::living::Living;
 use super::packet::tree_fact;
@@ -301,6 +302,7 @@ impl Hand<'_> {
         if text.trim().is_empty() {
             return Err(refused(id, "the comment is blank"));
         }
+        must_be_filled_in(text)?;
         // Only that the task exists: a comment rests on nothing else that was seen.
         let seen = self.look(id)?;
         let is_workers = Own::is(id).is_some();

@@ -414,7 +414,8 @@ fn look(
         let first = deciders.first().filter(|_| deciders.iter().all(is_absent));
         let no_orchestrator =
             first.map(|name| remedy::no_orchestrator(name, runtime.is_unlisted(Some(name))));
-        let instead = deciders.iter().find(|name| !is_absent(name)).cloned().unwrap_or("PROFILE".into());
+        let instead =
+            deciders.iter().find(|name| !is_absent(name)).cloned().unwrap_or(remedy::PROFILE.into());
         let places = Places::new(known, own_board, config, &deciders, details.iter().chain(&near));
         let given: BTreeSet<String> =
             near.iter().filter(|d| places.is_a_persons(d)).map(|d| d.task.id.clone()).collect();

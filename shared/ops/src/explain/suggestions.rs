@@ -148,7 +148,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     }
     let nobody = needs_operator::is_nobodys(f.detail.task.assignee.as_deref(), &f.runtime.profiles, false);
     let others = f.runtime.profiles.names().iter().filter(|p| Some(*p) != f.detail.task.assignee.as_ref());
-    let other = others.map(String::as_str).find(|p| *p != "default").unwrap_or("PROFILE");
+    let other = others.map(String::as_str).find(|p| *p != "default").unwrap_or(remedy::PROFILE);
     let names: Vec<&str> = f.runtime.profiles.names().iter().map(String::as_str).take(6).collect();
     let to_whom = match names.as_slice() {
         [] => "assign it to a profile".to_owned(),
@@ -164,7 +164,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         Status::Blocked if stand.unattended == Some(Unattended::NotPromoted) => not_promoted(&mut all, f),
         Status::Blocked | Status::Scheduled => {
             if asks(f) {
-                let say = remedy::comment(hand, &id, "YOUR ANSWER", f.own_board);
+                let say = remedy::comment(hand, &id, remedy::YOUR_ANSWER, f.own_board);
                 let run = match is_claimed {
                     true => format!("{say} && {}", unblock(f, &id)),
                     false => remedy::answer(hand, &id, f.own_board),
@@ -257,7 +257,7 @@ fn go_on(all: &mut Commands, f: &Facts, card: &Detail, why: Stopped) {
         Stopped::Review => all.add("accept its card", format!("{hand} complete {id}")),
         Stopped::Parked => all.add("let its card go on", format!("{hand} unblock {id}")),
         Stopped::Given => {
-            let to = shell_word(f.instead.as_deref().unwrap_or("PROFILE"));
+            let to = shell_word(f.instead.as_deref().unwrap_or(remedy::PROFILE));
             all.add("let an orchestrator decide instead", format!("{hand} reassign {id} {to}"));
         }
         Stopped::NoOrchestrator => {
@@ -334,7 +334,7 @@ fn lack(all: &mut Commands, f: &Facts, lacking: Lacking) {
     let assign = |whom: &str| format!("assign it to {whom}");
     let (profile, to) = match f.takers.as_deref() {
         _ if lacking == Lacking::Start => (None, lacking.again().to_owned()),
-        None => (Some("PROFILE".to_owned()), assign(lacking.other())),
+        None => (Some(remedy::PROFILE.to_owned()), assign(lacking.other())),
         Some([]) => (None, lacking.again().to_owned()),
         Some([first, rest @ ..]) => (Some(shell_word(first)), assign(&who_may(first, rest))),
     };

@@ -97,10 +97,10 @@ impl Rules<'_> {
     fn note_of(&self, s: &SourceSeen, untold: &[(&Run, &Evidence)]) -> Option<Step> {
         let d = &s.detail;
         let newest = untold.first()?;
-        let because = format!("Attempt {} ended on {}.", newest.0.id, history::told(newest.1));
+        let because = format!("The attempt of run {} ended on {}.", newest.0.id, history::told(newest.1));
         let mut changes = Vec::new();
         for (run, e) in untold.iter().rev() {
-            let because = format!("Attempt {} ended on {}.", run.id, history::told(e));
+            let because = format!("The attempt of run {} ended on {}.", run.id, history::told(e));
             let (cause, more) = (Some(e.cause), self.facts_of(s, run, e));
             let trail = Trail { cause, more, ..self.pass.trail(Rule::DiedOfIt, &because) };
             changes.push(hermes::noted(EventKind::Signal, json!({"reason": because}), &trail));

@@ -395,6 +395,7 @@ impl<'a> Rules<'a> {
             // All that was decided was carried out, and nobody said a word about this one.
             let omitted = named.as_ref().is_some_and(|named| !named.contains(id));
             let how = match read {
+                None if answer::is_settled(card) => "by a watcher",
                 None => "without a decision",
                 Some(_) if omitted => "with a decision that does not name it",
                 Some(_) if named.is_some() => "with a decision that left it as it is",
