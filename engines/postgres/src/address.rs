@@ -303,6 +303,12 @@ impl Address {
         format!("board grant --db {} {kind} {}", word(&of_owner.to_string()), self.role_word())
     }
 
+    /// What its owner calls to bring its tables up to date.
+    pub(crate) fn upgrade(&self) -> String {
+        let of_owner = Address { user: None, ..self.clone() };
+        format!("board upgrade {}", word(&of_owner.to_string()))
+    }
+
     /// What makes its database.
     pub(crate) fn createdb(&self) -> String {
         let at = &self.servers[0];
