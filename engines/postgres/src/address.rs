@@ -47,11 +47,23 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// What libpq would use: `PGPASSFILE`, else `~/.pgpass`.
+    /// What systemd gives a unit by `LoadCredential=watchbill-postgres:FILE`; else what libpq would use: `PGPASSFILE`, else `~/.pgpass`.
     pub fn of_environment() -> Secrets {
+        let given = given_to_unit().filter(|file| file.is_file());
         let named = std::env::var_os("PGPASSFILE").filter(|name| !name.is_empty()).map(PathBuf::from);
         let own = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".pgpass"));
-        Secrets { file: named.or_else(own) }
+        Secrets { file: given.or(named).or_else(own) }
+    }
+
+    /// The file, as a person knows it.
+    pub(crate) fn shown(&self) -> String {
+        match &self.file {
+            Some(file) if given_to_unit().as_ref() == Some(file) => {
+                "the file that LoadCredential= of the unit names".to_owned()
+            }
+            Some(file) => file.display().to_string(),
+            None => "~/.pgpass".to_owned(),
+        }
     }
 
     /// The password for this server and user.
@@ -63,7 +75,9 @@ impl Secrets {
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
             Err(e) => return Err(said(&e)),
         };
-        if there.is_file() && there.permissions().mode() & 0o077 != 0 {
+        // systemd lets the user of a unit read what it gives to it, which looks like the rights of a group.
+        let is_given = given_to_unit().as_ref() == Some(path);
+        if there.is_file() && !is_given && there.permissions().mode() & 0o077 != 0 {
             let what = "others may read this password file";
             let hint = format!("chmod 0600 {}", path.display());
             return Err(Error::new(Kind::Permission, path.display(), what).hint(hint));
@@ -73,6 +87,11 @@ impl Secrets {
         let wanted = [at.host.as_str(), &port, &of.database, user];
         Ok(text.lines().find_map(|line| password_in(line, &wanted, at.is_socket())))
     }
+}
+
+/// The file with passwords that systemd gives this unit, if it gives one.
+fn given_to_unit() -> Option<PathBuf> {
+    Some(PathBuf::from(std::env::var_os("CREDENTIALS_DIRECTORY")?).join("watchbill-postgres"))
 }
 
 /// The password of a line `host:port:database:user:password`, where the line is for this connection.

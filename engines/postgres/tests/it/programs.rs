@@ -185,6 +185,39 @@ fn a_server_that_lets_nobody_in_for_a_while_hears_how_a_command_ended() {
 }
 
 #[test]
+fn a_password_that_systemd_gives_a_unit_comes_before_all_others() {
+    let Some(server) = shared() else { return };
+    let url = made(server, "given");
+    owner_after(server, "CREATE ROLE gerda LOGIN PASSWORD 'geheim'");
+    Machine::new("h0", &url).said(&["board", "grant", "--watcher", "gerda"]);
+    let machine = Machine::new("h1", &server.url("gerda", "given"));
+    let credentials = machine.home().join("credentials");
+    std::fs::create_dir(&credentials).unwrap();
+    let wrong = passwords("*:*:*:*:falsch", 0o600);
+    let heal = |given: &str| {
+        // As systemd does: readable for the user of the unit by an entry that shows as the right of a group.
+        let file = passwords(given, 0o440);
+        std::fs::copy(file.path(), credentials.join("watchbill-postgres")).unwrap();
+        let mut command = machine.command(&["heal"]);
+        command.env("CREDENTIALS_DIRECTORY", &credentials).env("PGPASSFILE", wrong.path());
+        let done = command.output().unwrap();
+        (done.status.code(), String::from_utf8([done.stdout, done.stderr].concat()).unwrap())
+    };
+    assert_eq!(heal("*:*:*:gerda:geheim"), (Some(0), String::new()));
+    let (code, said) = heal("*:*:*:somebody:geheim");
+    let is_told = said.contains(
+        "add this line to the file that LoadCredential= of the unit names (mode 0600): localhost:5432:",
+    );
+    assert!(code == Some(77) && is_told, "{said}");
+    // Nothing is given to a unit that others load credentials for.
+    std::fs::remove_file(credentials.join("watchbill-postgres")).unwrap();
+    let kept = passwords("*:*:*:gerda:geheim", 0o600);
+    let mut command = machine.command(&["heal"]);
+    command.env("CREDENTIALS_DIRECTORY", &credentials).env("PGPASSFILE", kept.path());
+    assert!(command.output().unwrap().status.success());
+}
+
+#[test]
 fn a_board_may_have_a_word_of_sql_for_a_name() {
     let Some(server) = shared() else { return };
     let url = made(server, "order");

@@ -1,16 +1,13 @@
 //! What is over for long and what nothing open needs is removed, by the owner of the board alone.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use base::error::Kind;
 use base::time::Time;
-use board::Board;
 use board::prune::{Sum, prune};
 use postgres::Client;
 use serde_json::Value;
 use testkit::pruning::{GOES, KEPT, REST, ROWS, rows};
-use watchbill_postgres::{PostgresBoard, Secrets};
 
 use crate::programs::{Machine, made, owner_after};
 use crate::server::{PATIENCE, shared};
@@ -152,32 +149,4 @@ fn the_owner_removes_from_the_command_line_by_the_clock_of_the_server() {
     let done = command.env("WATCHBILL_TASK", "t_d0000001").output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.code() == Some(1) && said.contains("a worker removes no tasks"), "{said}");
-}
-
-#[test]
-fn a_removal_whose_answer_is_lost_is_tried_again() {
-    let Some(server) = shared() else { return };
-    let place = server.board();
-    let mut hand = place.hand();
-    hand.batch_execute(&rows(NOW)).unwrap();
-    let mut board =
-        PostgresBoard::open(&place.url, board::Mode::Change, PATIENCE, &Secrets::default()).unwrap();
-    board.writable().unwrap();
-    hand.batch_execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'watchbill' \
-         AND query LIKE '%has_table_privilege%' OR query = 'COMMIT' AND application_name = 'watchbill'",
-    )
-    .unwrap();
-    std::thread::sleep(Duration::from_millis(50));
-    assert_eq!(prune(&mut board, BEFORE, false, PATIENCE).unwrap().tasks, GOES.len() as i64);
-    // Nor is it a wait for ever that the rows are locked as a whole.
-    let mut other = place.hand();
-    let mut locked = other.transaction().unwrap();
-    locked.batch_execute("LOCK TABLE tasks IN ACCESS EXCLUSIVE MODE").unwrap();
-    let patience = Duration::from_millis(300);
-    let mut short =
-        PostgresBoard::open(&place.url, board::Mode::Change, patience, &Secrets::default()).unwrap();
-    let error = prune(&mut short, BEFORE, false, patience).unwrap_err();
-    assert_eq!(error.kind, Kind::Busy, "{error}");
-    locked.rollback().unwrap();
 }
