@@ -61,6 +61,9 @@ _board() {
             board,protocol)
                 cmd="board__subcmd__protocol"
                 ;;
+            board,prune)
+                cmd="board__subcmd__prune"
+                ;;
             board,reassign)
                 cmd="board__subcmd__reassign"
                 ;;
@@ -75,6 +78,9 @@ _board() {
                 ;;
             board,unlink)
                 cmd="board__subcmd__unlink"
+                ;;
+            board,upgrade)
+                cmd="board__subcmd__upgrade"
                 ;;
             board__subcmd__help,add)
                 cmd="board__subcmd__help__subcmd__add"
@@ -121,6 +127,9 @@ _board() {
             board__subcmd__help,protocol)
                 cmd="board__subcmd__help__subcmd__protocol"
                 ;;
+            board__subcmd__help,prune)
+                cmd="board__subcmd__help__subcmd__prune"
+                ;;
             board__subcmd__help,reassign)
                 cmd="board__subcmd__help__subcmd__reassign"
                 ;;
@@ -135,6 +144,9 @@ _board() {
                 ;;
             board__subcmd__help,unlink)
                 cmd="board__subcmd__help__subcmd__unlink"
+                ;;
+            board__subcmd__help,upgrade)
+                cmd="board__subcmd__help__subcmd__upgrade"
                 ;;
             board__subcmd__help__subcmd__host,forget)
                 cmd="board__subcmd__help__subcmd__host__subcmd__forget"
@@ -167,7 +179,7 @@ _board() {
 
     case "${cmd}" in
         board)
-            opts="-v -q -h -V --db --board --hermes-root --config --json --verbose --quiet --now --help --version init grant host copy add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
+            opts="-v -q -h -V --db --board --hermes-root --config --json --verbose --quiet --now --help --version init grant host copy prune upgrade add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -617,7 +629,7 @@ _board() {
             return 0
             ;;
         board__subcmd__help)
-            opts="init grant host copy add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
+            opts="init grant host copy prune upgrade add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -868,6 +880,20 @@ _board() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        board__subcmd__help__subcmd__prune)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         board__subcmd__help__subcmd__reassign)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -925,6 +951,20 @@ _board() {
             return 0
             ;;
         board__subcmd__help__subcmd__unlink)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        board__subcmd__help__subcmd__upgrade)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1302,6 +1342,44 @@ _board() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        board__subcmd__prune)
+            opts="-n -v -q -h --older-than --dry-run --verbose --db --board --hermes-root --config --json --quiet --now --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --older-than)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         board__subcmd__reassign)
             opts="-v -q -h --reason --force --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1486,6 +1564,40 @@ _board() {
                     return 0
                     ;;
                 --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        board__subcmd__upgrade)
+            opts="-v -q -h --verbose --now --db --board --hermes-root --config --json --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -136,6 +136,9 @@ _watchbill() {
             watchbill__subcmd__board,protocol)
                 cmd="watchbill__subcmd__board__subcmd__protocol"
                 ;;
+            watchbill__subcmd__board,prune)
+                cmd="watchbill__subcmd__board__subcmd__prune"
+                ;;
             watchbill__subcmd__board,reassign)
                 cmd="watchbill__subcmd__board__subcmd__reassign"
                 ;;
@@ -150,6 +153,9 @@ _watchbill() {
                 ;;
             watchbill__subcmd__board,unlink)
                 cmd="watchbill__subcmd__board__subcmd__unlink"
+                ;;
+            watchbill__subcmd__board,upgrade)
+                cmd="watchbill__subcmd__board__subcmd__upgrade"
                 ;;
             watchbill__subcmd__board__subcmd__help,add)
                 cmd="watchbill__subcmd__board__subcmd__help__subcmd__add"
@@ -196,6 +202,9 @@ _watchbill() {
             watchbill__subcmd__board__subcmd__help,protocol)
                 cmd="watchbill__subcmd__board__subcmd__help__subcmd__protocol"
                 ;;
+            watchbill__subcmd__board__subcmd__help,prune)
+                cmd="watchbill__subcmd__board__subcmd__help__subcmd__prune"
+                ;;
             watchbill__subcmd__board__subcmd__help,reassign)
                 cmd="watchbill__subcmd__board__subcmd__help__subcmd__reassign"
                 ;;
@@ -210,6 +219,9 @@ _watchbill() {
                 ;;
             watchbill__subcmd__board__subcmd__help,unlink)
                 cmd="watchbill__subcmd__board__subcmd__help__subcmd__unlink"
+                ;;
+            watchbill__subcmd__board__subcmd__help,upgrade)
+                cmd="watchbill__subcmd__board__subcmd__help__subcmd__upgrade"
                 ;;
             watchbill__subcmd__board__subcmd__help__subcmd__host,forget)
                 cmd="watchbill__subcmd__board__subcmd__help__subcmd__host__subcmd__forget"
@@ -400,6 +412,9 @@ _watchbill() {
             watchbill__subcmd__help__subcmd__board,protocol)
                 cmd="watchbill__subcmd__help__subcmd__board__subcmd__protocol"
                 ;;
+            watchbill__subcmd__help__subcmd__board,prune)
+                cmd="watchbill__subcmd__help__subcmd__board__subcmd__prune"
+                ;;
             watchbill__subcmd__help__subcmd__board,reassign)
                 cmd="watchbill__subcmd__help__subcmd__board__subcmd__reassign"
                 ;;
@@ -414,6 +429,9 @@ _watchbill() {
                 ;;
             watchbill__subcmd__help__subcmd__board,unlink)
                 cmd="watchbill__subcmd__help__subcmd__board__subcmd__unlink"
+                ;;
+            watchbill__subcmd__help__subcmd__board,upgrade)
+                cmd="watchbill__subcmd__help__subcmd__board__subcmd__upgrade"
                 ;;
             watchbill__subcmd__help__subcmd__board__subcmd__host,forget)
                 cmd="watchbill__subcmd__help__subcmd__board__subcmd__host__subcmd__forget"
@@ -463,7 +481,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board)
-            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help init grant host copy add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
+            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help init grant host copy prune upgrade add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -913,7 +931,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__help)
-            opts="init grant host copy add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
+            opts="init grant host copy prune upgrade add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1164,6 +1182,20 @@ _watchbill() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        watchbill__subcmd__board__subcmd__help__subcmd__prune)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         watchbill__subcmd__board__subcmd__help__subcmd__reassign)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1221,6 +1253,20 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__help__subcmd__unlink)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__help__subcmd__upgrade)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1598,6 +1644,44 @@ _watchbill() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        watchbill__subcmd__board__subcmd__prune)
+            opts="-n -v -q -h --older-than --dry-run --verbose --db --board --hermes-root --config --json --quiet --now --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --older-than)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         watchbill__subcmd__board__subcmd__reassign)
             opts="-v -q -h --reason --force --verbose --db --board --hermes-root --config --json --quiet --now --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1782,6 +1866,40 @@ _watchbill() {
                     return 0
                     ;;
                 --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__upgrade)
+            opts="-v -q -h --verbose --now --db --board --hermes-root --config --json --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2577,7 +2695,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__help__subcmd__board)
-            opts="init grant host copy add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink"
+            opts="init grant host copy prune upgrade add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2814,6 +2932,20 @@ _watchbill() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        watchbill__subcmd__help__subcmd__board__subcmd__prune)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         watchbill__subcmd__help__subcmd__board__subcmd__reassign)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -2871,6 +3003,20 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__help__subcmd__board__subcmd__unlink)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__help__subcmd__board__subcmd__upgrade)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -6,4 +6,5 @@ pub mod crowd;
 pub mod generate;
 pub mod memory;
 pub mod page;
+pub mod pruning;
 pub mod sim;

@@ -167,6 +167,7 @@ fn bad_input_is_one_line_and_changes_nothing() {
     refused(&["host", "list"], "is a board of one host, which has no list of hosts");
     refused(&["host", "forget", "moon"], "is a board of one host, which has no list of hosts");
     refused(&["grant", "--worker", "luna"], "is a file: who may use it is told by its rights");
+    refused(&["upgrade"], "is a file, whose tables need no upgrade");
     refused(&["reassign", "t_ffffffff", "nova"], "no such task");
     refused(&["reassign", &a, "PROFILE"], "write the name of a profile in its place");
     refused(&["comment", &a, "YOUR ANSWER"], "write your answer in its place");

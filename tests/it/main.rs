@@ -56,6 +56,7 @@ mod page; // the page for the morning, as a browser shows it
 mod pause; // the red switch
 mod plans; // plan and apply
 #[cfg(feature = "real")]
+mod prune; // what is over for long is removed
 mod races; // watchers at once over the same rows
 mod replay; // another policy on what was seen
 mod report; // the mail of the morning

@@ -307,6 +307,72 @@ fn system_units_run_as_the_owner_of_the_board() {
     assert_eq!((all(&folder).len(), folder.join("watchbill-.service.d").exists()), (0, false));
 }
 
+/// The address is not asked: what a unit needs to reach it is known without.
+#[test]
+fn system_units_of_a_board_on_a_server_have_its_address_a_network_and_the_password() {
+    let b = home();
+    let folder = b.path().join("units");
+    let url = "postgres://luna@db.example/agents";
+    let args = ["install", "--as", "system", "--unit-dir", folder.to_str().unwrap()];
+    let on_server = [&args[..], &["--db", url]].concat();
+    let install = |args: &[&str], passwords: Option<&Path>| {
+        let mut command = command(&b, args);
+        command.env("PGUSER", "luna").envs(passwords.map(|file| ("PGPASSFILE", file)));
+        let r = ran(&mut command);
+        assert_eq!(r.code, 1, "the commands are left: {r:?}");
+    };
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let server = "watchbill-.service.d/server.conf";
+    install(&on_server, None);
+    let run = read("watchbill-run.service");
+    assert!(run.contains(&format!(" run --db {url} --metrics ")), "{run}");
+    assert!(run.contains("\nEnvironment=PGUSER=luna\n") && !run.contains("ReadWritePaths=-/"), "{run}");
+    let me = rustix::process::geteuid();
+    assert_eq!(run.contains(&format!("\nUser={}\n", me.as_raw())), !me.is_root(), "{run}");
+    let conf = read(server);
+    for line in ["PrivateNetwork=no", "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK"] {
+        assert!(conf.lines().any(|l| l == line), "{line}: {conf}");
+    }
+    // A unit that is to load what is not there does not start.
+    assert!(!conf.contains("LoadCredential="), "{conf}");
+    let passwords = b.path().join(".pgpass");
+    fs::write(&passwords, "db.example:5432:agents:luna:geheim\n").unwrap();
+    install(&on_server, None);
+    let given = format!("\nLoadCredential=watchbill-postgres:{}\n", passwords.display());
+    assert!(read(server).ends_with(&given) && !read(server).contains("geheim"), "{}", read(server));
+    let other = b.path().join("passwords");
+    fs::rename(&passwords, &other).unwrap();
+    install(&on_server, Some(&other));
+    assert!(read(server).ends_with(&format!(":{}\n", other.display())), "{}", read(server));
+    #[cfg(feature = "real")]
+    if std::env::var("WATCHBILL_UNITS").map_or(true, |v| v != "skip") {
+        let mut analyze = Command::new("systemd-analyze");
+        analyze.args(["--system", "verify", "--recursive-errors=no", "--man=no"]);
+        analyze.args(["./watchbill-run.service", "./watchbill-run.timer"]).current_dir(&folder);
+        let r = ran(analyze.env("XDG_RUNTIME_DIR", b.path()).env("SYSTEMD_LOG_LEVEL", "info"));
+        assert_eq!((r.code, r.err.trim()), (0, ""), "{r:?}");
+    }
+
+    // A timer of a user has its home, but not what this environment names.
+    let mut user = command(&b, &["install", "--as", "user", "--db", url]);
+    ran(user.env("PGPASSFILE", &other).env("PGUSER", "luna")).ok();
+    let run = fs::read_to_string(units(&b).join("watchbill-run.service")).unwrap();
+    for line in [format!("Environment=PGPASSFILE={}", other.display()), "Environment=PGUSER=luna".into()] {
+        assert!(run.lines().any(|l| l == line), "{line}: {run}");
+    }
+    assert!(!units(&b).join(server).exists());
+
+    // A board in a file needs none of it, and has none of it any more.
+    install(&args, Some(&other));
+    assert!(!folder.join(server).exists() && folder.join("watchbill-.service.d/hardening.conf").exists());
+    let run = read("watchbill-run.service");
+    assert!(!run.contains("PGUSER") && !run.contains("postgres://"), "{run}");
+    install(&on_server, None);
+    assert!(folder.join(server).exists());
+    let _ = timers(&b, &["remove", "--as", "system", "--unit-dir", folder.to_str().unwrap()]);
+    assert_eq!((all(&folder).len(), folder.join("watchbill-.service.d").exists()), (0, false));
+}
+
 #[test]
 fn what_is_in_the_way_stops_it_before_anything_is_done() {
     let b = home();

@@ -1,4 +1,4 @@
-//! Where a board is, and with what one gets in: `postgres://[USER@]HOST[:PORT][,...]/DATABASE[?board=NAME&sslrootcert=PATH]`.
+//! Where a board is, and with what one gets in: `postgres://[USER@]HOST[:PORT][,...]/DATABASE[?board=NAME&hostaddr=IP&sslrootcert=PATH]`.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -22,6 +22,8 @@ pub(crate) struct At {
     /// A host name, an address, or the folder of a Unix socket.
     pub(crate) host: String,
     pub(crate) port: u16,
+    /// Where it is connected to, in place of what the host name is looked up as. Certificate and password are those of the host name.
+    pub(crate) addr: Option<IpAddr>,
 }
 
 /// Servers, of which one may be written, and a board on it. It holds no secret.
@@ -45,11 +47,23 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// What libpq would use: `PGPASSFILE`, else `~/.pgpass`.
+    /// What systemd gives a unit by `LoadCredential=watchbill-postgres:FILE`; else what libpq would use: `PGPASSFILE`, else `~/.pgpass`.
     pub fn of_environment() -> Secrets {
+        let given = given_to_unit().filter(|file| file.is_file());
         let named = std::env::var_os("PGPASSFILE").filter(|name| !name.is_empty()).map(PathBuf::from);
         let own = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".pgpass"));
-        Secrets { file: named.or_else(own) }
+        Secrets { file: given.or(named).or_else(own) }
+    }
+
+    /// The file, as a person knows it.
+    pub(crate) fn shown(&self) -> String {
+        match &self.file {
+            Some(file) if given_to_unit().as_ref() == Some(file) => {
+                "the file that LoadCredential= of the unit names".to_owned()
+            }
+            Some(file) => file.display().to_string(),
+            None => "~/.pgpass".to_owned(),
+        }
     }
 
     /// The password for this server and user.
@@ -61,7 +75,9 @@ impl Secrets {
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
             Err(e) => return Err(said(&e)),
         };
-        if there.is_file() && there.permissions().mode() & 0o077 != 0 {
+        // systemd lets the user of a unit read what it gives to it, which looks like the rights of a group.
+        let is_given = given_to_unit().as_ref() == Some(path);
+        if there.is_file() && !is_given && there.permissions().mode() & 0o077 != 0 {
             let what = "others may read this password file";
             let hint = format!("chmod 0600 {}", path.display());
             return Err(Error::new(Kind::Permission, path.display(), what).hint(hint));
@@ -71,6 +87,11 @@ impl Secrets {
         let wanted = [at.host.as_str(), &port, &of.database, user];
         Ok(text.lines().find_map(|line| password_in(line, &wanted, at.is_socket())))
     }
+}
+
+/// The file with passwords that systemd gives this unit, if it gives one.
+fn given_to_unit() -> Option<PathBuf> {
+    Some(PathBuf::from(std::env::var_os("CREDENTIALS_DIRECTORY")?).join("watchbill-postgres"))
 }
 
 /// The password of a line `host:port:database:user:password`, where the line is for this connection.
@@ -98,10 +119,11 @@ impl At {
         self.host.starts_with('/')
     }
 
-    /// Whether what is sent to it stays on this machine.
+    /// Whether what is sent to it stays on this machine, by its name and by its address.
     fn is_here(&self) -> bool {
         let loops = || self.host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
-        self.is_socket() || self.host == "localhost" || loops()
+        let is_named_so = self.is_socket() || self.host == "localhost" || loops();
+        is_named_so && self.addr.is_none_or(|addr| addr.is_loopback())
     }
 }
 
@@ -148,7 +170,7 @@ impl Address {
                 let error = wrong("the port is not a number from 1 to 65535");
                 return Err(error.hint("leave it out for 5432, PostgreSQL's own"));
             }
-            Ok(At { host: part(host.trim_start_matches('[').trim_end_matches(']'))?, port })
+            Ok(At { host: part(host.trim_start_matches('[').trim_end_matches(']'))?, port, addr: None })
         };
         let mut address = Address {
             servers: server.split(',').map(at).collect::<Result<_>>()?,
@@ -157,7 +179,7 @@ impl Address {
             schema: "watchbill".to_owned(),
             tls: None,
         };
-        let (mut mode, mut roots, mut cert, mut key) = (None, None, None, None);
+        let (mut mode, mut roots, mut cert, mut key, mut addrs) = (None, None, None, None, None);
         let file = |name: &str, path: &str| {
             let path = PathBuf::from(part(path)?);
             let relative = || wrong(&format!("{name} is no absolute path"));
@@ -171,9 +193,10 @@ impl Address {
                 // As libpq takes it: a folder in front of the `/` of the database is hard to read.
                 "host" if server.split(':').next() == Some("") => {
                     let port = address.servers[0].port;
-                    let named = |host: &str| -> Result<At> { Ok(At { host: part(host)?, port }) };
+                    let named = |host: &str| -> Result<At> { Ok(At { host: part(host)?, port, addr: None }) };
                     address.servers = value.split(',').map(named).collect::<Result<_>>()?;
                 }
+                "hostaddr" => addrs = Some(part(value)?),
                 "sslmode" => mode = Some(value),
                 // What libpq calls the CAs of the machine.
                 "sslrootcert" if value == "system" => roots = None,
@@ -184,7 +207,8 @@ impl Address {
                     return Err(secret(wrong("a password in an address is seen by everybody, as in `ps`")));
                 }
                 _ => {
-                    let known = "`board`, `host`, `sslmode`, `sslrootcert`, `sslcert` and `sslkey`";
+                    let known =
+                        "`board`, `host`, `hostaddr`, `sslmode`, `sslrootcert`, `sslcert` and `sslkey`";
                     return Err(wrong(&format!("it may have {known} behind the `?`, not `{name}`")));
                 }
             }
@@ -206,6 +230,9 @@ impl Address {
         }
         if address.database.is_empty() {
             return Err(partial("it names no database"));
+        }
+        if let Some(addrs) = addrs {
+            address.locate(&addrs).map_err(|what| wrong(&what))?;
         }
         let is_on = match mode {
             None if address.has_socket() && !address.is_here() => {
@@ -248,6 +275,30 @@ impl Address {
         Ok(address)
     }
 
+    /// Takes the addresses of its servers, as many as there are. An empty one is looked up by the name.
+    fn locate(&mut self, addrs: &str) -> std::result::Result<(), String> {
+        let all: Vec<&str> = addrs.split(',').collect();
+        let (many, servers) = (all.len(), self.servers.len());
+        if many != servers {
+            return Err(format!("hostaddr has {many} addresses for {servers} servers"));
+        }
+        for (at, addr) in self.servers.iter_mut().zip(all).filter(|(_, addr)| !addr.is_empty()) {
+            if at.is_socket() {
+                return Err("hostaddr is for a server in the network, not for a Unix socket".to_owned());
+            }
+            let is_none = "hostaddr is no IP address, such as 192.0.2.7 or 2001:db8::7";
+            at.addr = Some(addr.parse().map_err(|_| is_none.to_owned())?);
+        }
+        Ok(())
+    }
+
+    /// What is written of them behind `hostaddr=`.
+    fn addrs(&self) -> Option<String> {
+        let shown = |at: &At| at.addr.map(|addr| addr.to_string()).unwrap_or_default();
+        let is_located = self.servers.iter().any(|at| at.addr.is_some());
+        is_located.then(|| self.servers.iter().map(shown).collect::<Vec<_>>().join(","))
+    }
+
     /// The role that one logs in as: the one named, else the one that libpq would take.
     fn role(&self) -> Option<String> {
         let by_login = || ["PGUSER", "USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
@@ -271,11 +322,18 @@ impl Address {
         format!("board grant --db {} {kind} {}", word(&of_owner.to_string()), self.role_word())
     }
 
+    /// What its owner calls to bring its tables up to date.
+    pub(crate) fn upgrade(&self) -> String {
+        let of_owner = Address { user: None, ..self.clone() };
+        format!("board upgrade {}", word(&of_owner.to_string()))
+    }
+
     /// What makes its database.
     pub(crate) fn createdb(&self) -> String {
         let at = &self.servers[0];
         let port = if at.port == 5432 { String::new() } else { format!(" -p {}", at.port) };
-        format!("createdb -h {}{port} {}", word(&at.host), word(&self.database))
+        let addr = at.addr.map_or_else(String::new, |addr| format!("PGHOSTADDR={addr} "));
+        format!("{addr}createdb -h {}{port} {}", word(&at.host), word(&self.database))
     }
 
     /// The line of a password file for one of its servers.
@@ -308,6 +366,9 @@ impl Address {
         } else {
             config.host(&at.host)
         };
+        if let Some(addr) = at.addr {
+            config.hostaddr(addr);
+        }
         if let Some(password) = secrets.password(self, at, &user)? {
             config.password(password);
         }
@@ -337,6 +398,7 @@ impl fmt::Display for Address {
             self.tls.as_ref().map_or((None, None), |tls| (tls.roots.as_ref(), tls.client.as_ref()));
         let asked = [
             ("board", Some(self.schema.clone()).filter(|schema| schema != "watchbill")),
+            ("hostaddr", self.addrs()),
             ("sslmode", (self.tls.is_some() && self.is_here()).then(|| "verify-full".to_owned())),
             ("sslrootcert", roots.map(|path| shown(path))),
             ("sslcert", client.map(|(cert, _)| shown(cert))),
@@ -429,6 +491,22 @@ mod tests {
                 "db.lan",
                 "postgres://db.lan/a?board=b1&sslcert=/c.pem&sslkey=/k%26.pem",
             ),
+            (
+                "postgres://db.lan/a?sslmode=verify-full&hostaddr=192.0.2.7&board=b1",
+                "db.lan",
+                "postgres://db.lan/a?board=b1&hostaddr=192.0.2.7",
+            ),
+            (
+                "postgres://db1.lan,db2.lan,db3.lan/a?hostaddr=2001%3Adb8::7,,127.0.0.1",
+                "db1.lan db2.lan db3.lan",
+                "postgres://db1.lan,db2.lan,db3.lan/a?hostaddr=2001:db8::7,,127.0.0.1",
+            ),
+            (
+                "postgres://localhost/a?hostaddr=::1&sslmode=disable",
+                "localhost",
+                "postgres://localhost/a?hostaddr=::1",
+            ),
+            ("postgres://db.lan/a?hostaddr=", "db.lan", "postgres://db.lan/a"),
         ] {
             let address = Address::read(url).unwrap();
             let hosts: Vec<&str> = address.servers.iter().map(|at| at.host.as_str()).collect();
@@ -481,6 +559,17 @@ mod tests {
             ("postgres://localhost/agents?sslrootcert=/ca.pem", "add sslmode=verify-full"),
             ("postgres://db.lan/agents?sslpassword=geheim", "password"),
             ("postgres://a%20b/agents", "no certificate can be"),
+            ("postgres://db.lan/agents?hostaddr=db1.lan", "hostaddr is no IP address"),
+            ("postgres://db.lan/agents?hostaddr=192.0.2.7:5432", "hostaddr is no IP address"),
+            ("postgres://db1.lan,db2.lan/agents?hostaddr=192.0.2.7", "has 1 addresses for 2 servers"),
+            ("postgres://db.lan/agents?hostaddr=192.0.2.7,", "has 2 addresses for 1 servers"),
+            ("postgres://%2Frun/agents?hostaddr=127.0.0.1", "not for a Unix socket"),
+            ("postgres:///agents?hostaddr=192.0.2.7", "it names no server"),
+            (
+                "postgres://localhost/agents?hostaddr=192.0.2.7&sslmode=disable",
+                "without TLS everybody between",
+            ),
+            ("postgres://db.lan/agents?hostaddr=127.0.0.1&sslmode=disable", "without TLS everybody between"),
         ] {
             let error = Address::read(url).unwrap_err();
             assert_eq!(error.kind, Kind::Config, "{url}");
@@ -501,6 +590,11 @@ mod tests {
             ("postgres://a%3Ab@[::1]/a%20b", "createdb -h '::1' 'a b'", r"\:\:1:5432:a b:a\:b:PASSWORD"),
             ("postgres://luna@%2Frun%2Fpg/a", "createdb -h /run/pg a", "localhost:5432:a:luna:PASSWORD"),
             ("postgres://luna@db.lan/a%0Ab", "createdb -h db.lan 'a b'", "db.lan:5432:a b:luna:PASSWORD"),
+            (
+                "postgres://luna@db.lan/a?hostaddr=192.0.2.7",
+                "PGHOSTADDR=192.0.2.7 createdb -h db.lan a",
+                "db.lan:5432:a:luna:PASSWORD",
+            ),
         ] {
             let address = Address::read(url).unwrap();
             let said = (address.createdb(), address.password_line(&address.servers[0]));
@@ -521,6 +615,9 @@ mod tests {
             ("postgres://luna@localhost/agents?sslmode=verify-full", true),
             ("postgres://luna@localhost,db.lan/agents", true),
             ("postgres://luna@localhost,127.0.0.1:5433/agents", false),
+            ("postgres://luna@localhost/agents?hostaddr=192.0.2.7", true),
+            ("postgres://luna@db.lan/agents?hostaddr=127.0.0.1", true),
+            ("postgres://luna@localhost/agents?hostaddr=127.0.0.1", false),
             ("postgres://luna@localhost/agents", false),
             ("postgres://luna@127.0.0.2/agents?sslmode=disable", false),
             ("postgres://luna@%2Frun/agents", false),

@@ -31,6 +31,10 @@ impl Engine for Postgres {
         PostgresBoard::grant(address, workers, watchers, patience, &Secrets::of_environment())
     }
 
+    fn upgrade(&self, address: &str, patience: Duration) -> Result<(i32, i32)> {
+        PostgresBoard::upgrade(address, patience, &Secrets::of_environment())
+    }
+
     fn pause(&self, address: &str, patience: Duration) -> Result<Option<Pause>> {
         PostgresBoard::open(address, Mode::Look, patience, &Secrets::of_environment())?.pause()
     }

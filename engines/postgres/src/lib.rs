@@ -8,9 +8,11 @@ mod engine;
 mod epochs;
 mod hosts;
 mod line;
+mod pruning;
 mod reads;
 mod server;
 mod tls;
+mod upgrading;
 mod writes;
 
 use std::cell::{Cell, OnceCell};
@@ -23,6 +25,7 @@ use base::error::{Error, Kind, Result};
 use base::time::Time;
 use board::change::{MAX_STEPS, parts};
 use board::copy::{Source, Target};
+use board::prune::{self, Asked, Sum};
 use board::{
     Answer, Attendance, Attended, Board, BoardId, Comment, Detail, Duty, Entry, Event, EventKind, Link, Mode,
     Outcome, Run, Status, Step, Task, Timeline, noted,
@@ -33,13 +36,11 @@ pub use self::address::Secrets;
 pub use self::engine::Postgres;
 use self::reads::quoted;
 use self::server::{Fault, Server, Tries, args};
+use self::upgrading::{PRUNES, SHAPE};
 use self::writes::{Part, WRITE, take, write};
 
 const SCHEMA: &str = include_str!("schema.sql");
 const ROLES: &str = include_str!("roles.sql");
-
-/// The shape of the tables that this program knows.
-const SHAPE: i32 = 1;
 
 /// How often a part is begun anew because a task got another child meanwhile.
 const MOST_AGAIN: usize = 3;
@@ -96,23 +97,16 @@ impl PostgresBoard {
         let mut server = Held::default();
         let meta = tried(&mut server, &address, secrets, patience, |server, left| {
             server.begin(READ, left)?;
-            let sql = "SELECT application, version, min_reader, min_writer, board::text, \
-                       (SELECT system_identifier::text FROM pg_control_system()) FROM meta";
-            let row = server.row(sql, args![])?;
+            let meta = meta(server)?;
             server.batch("COMMIT")?;
-            Ok(row.filter(|row| row.get::<_, &str>(0) == "WBIL").map(|row| Meta {
-                board: row.get(4),
-                system: row.get(5),
-                version: row.get(1),
-                min_reader: row.get(2),
-                min_writer: row.get(3),
-            }))
+            Ok(meta)
         })?;
-        let Some(meta) = meta else {
-            return Err(Error::new(Kind::Data, &address, "not a board of Watchbill"));
-        };
+        let meta = meta.ok_or_else(|| upgrading::no_board(&address))?;
         if meta.min_reader > SHAPE {
             return Err(newer(&address, "made by a newer Watchbill", &meta));
+        }
+        if let Some(error) = upgrading::too_old(&address, meta.version) {
+            return Err(error);
         }
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let id = BoardId { at: address.to_string().into(), slug: None, root: None };
@@ -137,12 +131,6 @@ impl PostgresBoard {
     /// As [`PostgresBoard::open`]; `Partial` where a board is already there.
     pub fn create(url: &str, patience: Duration, secrets: &Secrets) -> Result<()> {
         let address = Address::read(url)?;
-        let named = |sql: &str| {
-            let kinds =
-                [("noise", EventKind::NOISE), ("turns", EventKind::TURNS), ("session", EventKind::SESSION)];
-            let sql = sql.replace("{schema}", &address.schema);
-            kinds.iter().fold(sql, |sql, (name, of)| sql.replace(&format!("{{{name}}}"), &quoted(of)))
-        };
         let made = tried(&mut Held::default(), &address, secrets, patience, |server, left| {
             server.begin("ISOLATION LEVEL READ COMMITTED", left)?;
             alone(server, &address)?;
@@ -162,9 +150,9 @@ impl PostgresBoard {
                     let hint = format!("the owner of the database grants that: {}", row.get::<_, &str>(1));
                     return Err(Fault::Ours(Error::new(Kind::Permission, &address, what).hint(hint)));
                 }
-                server.batch(&named("CREATE SCHEMA \"{schema}\""))?;
+                server.batch(&filled_in("CREATE SCHEMA \"{schema}\"", &address))?;
             }
-            server.batch(&named(SCHEMA))?;
+            server.batch(&filled_in(SCHEMA, &address))?;
             server.batch("COMMIT")?;
             Ok(true)
         })?;
@@ -199,17 +187,8 @@ impl PostgresBoard {
                 let hint = format!("make it first: CREATE ROLE {} LOGIN", row.get::<_, &str>(1));
                 return Err(Fault::Ours(error.hint(hint)));
             }
-            let owner = "SELECT nspowner::regrole::text, pg_has_role(nspowner, 'USAGE') FROM pg_namespace \
-                         WHERE nspname = $1";
-            let row = server.row(owner, args![address.schema.as_str()])?.ok_or(Fault::Again)?;
-            if !row.get::<_, bool>(1) {
-                let what = "only the owner of this board lets roles in";
-                let hint = format!("log in as that: postgres://{}@...", row.get::<_, &str>(0));
-                return Err(Fault::Ours(Error::new(Kind::Permission, &address, what).hint(hint)));
-            }
-            server
-                .batch(&ROLES.replace("{schema}", &address.schema))
-                .map_err(|fault| fault.of_roles(&address))?;
+            owned(server, &address, "only the owner of this board lets roles in")?;
+            server.batch(&filled_in(ROLES, &address)).map_err(|fault| fault.of_roles(&address))?;
             for (role, given) in [("work", workers), ("watch", watchers)] {
                 let role = format!("{}_{role}", address.schema);
                 for to in given {
@@ -282,6 +261,44 @@ fn alone(server: &mut Server, address: &Address) -> std::result::Result<(), Faul
     let lock = format!("watchbill:{}", address.schema);
     let sql = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
     server.rows(sql, args![lock.as_str()]).map(drop)
+}
+
+/// What a board says of itself, where it is one.
+fn meta(server: &mut Server) -> std::result::Result<Option<Meta>, Fault> {
+    let sql = "SELECT application, version, min_reader, min_writer, board::text, \
+               (SELECT system_identifier::text FROM pg_control_system()) FROM meta";
+    let row = server.row(sql, args![])?;
+    Ok(row.filter(|row| row.get::<_, &str>(0) == "WBIL").map(|row| Meta {
+        board: row.get(4),
+        system: row.get(5),
+        version: row.get(1),
+        min_reader: row.get(2),
+        min_writer: row.get(3),
+    }))
+}
+
+/// Statements about the tables of a board, with its name and the lists of kinds in them.
+fn filled_in(sql: &str, address: &Address) -> String {
+    let kinds = [
+        ("noise", EventKind::NOISE),
+        ("rest", &reads::rest()),
+        ("turns", EventKind::TURNS),
+        ("session", EventKind::SESSION),
+    ];
+    let sql = sql.replace("{schema}", &address.schema);
+    kinds.iter().fold(sql, |sql, (name, of)| sql.replace(&format!("{{{name}}}"), &quoted(of)))
+}
+
+/// Refuses who is not the owner of a board.
+fn owned(server: &mut Server, address: &Address, what: &str) -> std::result::Result<(), Fault> {
+    let owner = "SELECT nspowner::regrole::text, pg_has_role(nspowner, 'USAGE') FROM pg_namespace \
+                 WHERE nspname = $1";
+    let row = server.row(owner, args![address.schema.as_str()])?.ok_or(Fault::Again)?;
+    if row.get::<_, bool>(1) {
+        return Ok(());
+    }
+    let hint = format!("log in as that: postgres://{}@...", row.get::<_, &str>(0));
+    Err(Fault::Ours(Error::new(Kind::Permission, address, what).hint(hint)))
 }
 
 fn newer(address: &Address, what: &str, meta: &Meta) -> Error {
@@ -398,7 +415,12 @@ impl Board for PostgresBoard {
     }
 
     fn shape(&self) -> &'static str {
-        "made by `board init`, in PostgreSQL"
+        match self.meta.version < SHAPE {
+            true => {
+                "made by an older `board init`, in PostgreSQL: `board upgrade` brings its tables up to date"
+            }
+            false => "made by `board init`, in PostgreSQL",
+        }
     }
 
     fn with_key(&mut self, key: &str) -> Result<Option<String>> {
@@ -497,6 +519,20 @@ impl Board for PostgresBoard {
 
     fn fill(&mut self, patience: Duration, of: &mut dyn FnMut(&mut dyn Target) -> Result<()>) -> Result<()> {
         self.filled(patience, of)
+    }
+
+    fn prune(&mut self, asked: &Asked, after: &str, _: Duration) -> Result<Option<(String, Sum)>> {
+        if let Some(error) = upgrading::needs(&self.address, self.meta.version, PRUNES, "nothing was removed")
+        {
+            return Err(error);
+        }
+        let address = self.address.clone();
+        let part = |server: &mut Server| {
+            owned(server, &address, "only the owner of this board removes tasks from it")?;
+            server.batch(pruning::BY_INDEX)?;
+            prune::part(&mut pruning::Within(server), asked, after)
+        };
+        if asked.dry { self.read(part) } else { self.change(part) }
     }
 
     fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {

@@ -40,6 +40,11 @@ pub(crate) fn quoted(kinds: &[EventKind]) -> String {
     kinds.iter().map(|kind| format!("'{kind}'")).collect::<Vec<_>>().join(", ")
 }
 
+/// The noise that has no index of its own as heartbeats have.
+pub(crate) fn rest() -> Vec<EventKind> {
+    EventKind::NOISE.iter().filter(|kind| **kind != EventKind::Heartbeat).cloned().collect()
+}
+
 fn text(row: &Row, i: usize) -> Option<String> {
     let text: Option<String> = row.get(i);
     text.map(|mut text| {

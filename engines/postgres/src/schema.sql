@@ -1,5 +1,5 @@
--- One board is one schema. {schema} is its name; {noise}, {turns} and {session} are lists of event kinds (shared/board/src/event_kind.rs).
--- A change of one of these lists, or of anything below, needs a new version in `meta`.
+-- One board is one schema. {schema} is its name; {noise}, {rest}, {turns} and {session} are lists of event kinds (shared/board/src/event_kind.rs).
+-- A change of one of these lists, or of anything below, needs a new version in `meta`, and a step that makes it of the one before (upgrading.rs).
 -- Times are seconds. Ids and states are in the collation "C": their order is that of bytes, as in the other engines.
 SET LOCAL search_path = "{schema}";
 
@@ -75,6 +75,7 @@ CREATE INDEX comments_marker ON task_comments (task_id, created_at DESC, id DESC
 CREATE INDEX events_task ON task_events (task_id, created_at DESC, id DESC) WHERE kind NOT IN ({noise});
 CREATE INDEX events_task_turns ON task_events (task_id, created_at DESC, id DESC) WHERE kind IN ({turns});
 CREATE INDEX events_beats ON task_events (task_id, created_at DESC, id DESC) WHERE kind = 'heartbeat';
+CREATE INDEX events_noise ON task_events (task_id) WHERE kind IN ({rest});
 CREATE INDEX events_turns ON task_events (id DESC) WHERE kind IN ({turns});
 CREATE INDEX events_session ON task_events (tx, id) WHERE kind IN ({session});
 CREATE INDEX runs_task ON task_runs (task_id, started_at DESC, id DESC);
@@ -92,5 +93,5 @@ END $$;
 CREATE TRIGGER said AFTER INSERT ON task_events FOR EACH ROW
   WHEN (NEW.kind NOT IN ({noise})) EXECUTE FUNCTION said();
 
-INSERT INTO meta (version, min_reader, min_writer, made_at) VALUES (1, 1, 1, now_s());
+INSERT INTO meta (version, min_reader, min_writer, made_at) VALUES (2, 1, 1, now_s());
 INSERT INTO epochs (program) VALUES ('heal'), ('synthesize-distress'), ('route-blocked'), ('budget-check');

@@ -248,8 +248,7 @@ impl Fault {
         let missing =
             |e: &tokio_postgres::Error| e.source().is_some_and(|e| e.to_string() == "password missing");
         let (role, line) = (address.role_word(), address.password_line(at));
-        let file =
-            secrets.file.as_ref().map_or_else(|| "~/.pgpass".to_owned(), |file| file.display().to_string());
+        let file = secrets.shown();
         let (what, hint) = match &self {
             Fault::Server(e) if missing(e) => (
                 format!("the server asks for the password of {role}, and no file has it"),

@@ -29,6 +29,12 @@ pub trait Engine: Sync {
     fn grant(&self, address: &str, workers: &[String], watchers: &[String], patience: Duration)
     -> Result<()>;
 
+    /// Brings the tables of the board up to date. See [`crate::upgrade`].
+    ///
+    /// # Errors
+    /// See [`crate::upgrade`].
+    fn upgrade(&self, address: &str, patience: Duration) -> Result<(i32, i32)>;
+
     /// The pause that somebody put on the board.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ pub mod kept;
 pub mod pause;
 pub mod payload;
 pub mod pin;
+pub mod prune;
 pub mod rows;
 pub mod several_hosts;
 pub mod sqlite;
@@ -675,6 +676,17 @@ pub fn grant(at: &Location, workers: &[String], watchers: &[String], patience: D
     }
 }
 
+/// Brings the tables of a board on a server to the version of this program. Gives their version before and after.
+///
+/// # Errors
+/// `Partial` for a board that is a file; `Data` for one that is newer than this program; `Permission` for who does not own it.
+pub fn upgrade(at: &Location, patience: Duration) -> Result<(i32, i32)> {
+    match at {
+        Location::File(_) => Err(Error::new(Kind::Partial, at, "is a file, whose tables need no upgrade")),
+        Location::Server(address) => engine::of_servers(address)?.upgrade(address, patience),
+    }
+}
+
 /// What is answered to a task that [`Board::take_next`] offers.
 #[derive(Debug)]
 pub enum Answer {
@@ -894,6 +906,20 @@ pub trait Board {
         _of: &mut dyn FnMut(&mut dyn copy::Target) -> Result<()>,
     ) -> Result<()> {
         Err(Error::new(Kind::Bug, &self.id().at, "no board of this engine is filled"))
+    }
+
+    /// Removes what may go of the next part of a board of `board init` after this task, in one transaction; see [`prune::part`]. Nothing
+    /// is written where only a count is asked for.
+    ///
+    /// # Errors
+    /// The board cannot be read or written; `Permission` for who may not remove anything from it.
+    fn prune(
+        &mut self,
+        _asked: &prune::Asked,
+        _after: &str,
+        _patience: Duration,
+    ) -> Result<Option<(String, prune::Sum)>> {
+        Err(Error::new(Kind::Bug, &self.id().at, "nothing is removed from a board of this engine"))
     }
 
     /// Takes the next free task of these profiles; `None` among them is nobody. Free is what may be claimed, as

@@ -370,7 +370,7 @@ fn without_unused(command: clap::Command) -> clap::Command {
 fn is_unused(subcommand: &str, option: &str) -> bool {
     match subcommand {
         "init" => ["board", "hermes_root", "verbose", "quiet", "now"].contains(&option),
-        "grant" => ["verbose", "now"].contains(&option),
+        "grant" | "upgrade" => ["verbose", "now"].contains(&option),
         "protocol" => option != "json",
         "events" => ["server", "verbose"].contains(&option),
         "detect" => false,
@@ -406,7 +406,7 @@ fn with_hint(mut e: clap::Error, arguments: &[OsString], program: &str) -> clap:
 }
 
 /// What a mistyped word never leads to: it would change something the person did not ask for.
-const NEVER_MEANT: [&str; 5] = ["pause", "unpause", "forget", "undo", "remove"];
+const NEVER_MEANT: [&str; 6] = ["pause", "unpause", "forget", "undo", "remove", "prune"];
 
 /// The error without suggestions that would do harm, and without the one to pass an unknown flag as a value.
 fn without_traps(mut e: clap::Error) -> clap::Error {

@@ -325,6 +325,7 @@ fn wanted(args: &TimersArgs, by: By, config: &Config, notify: bool) -> Result<Wa
         boards.extend(["--board".to_owned(), slug.clone()]);
     }
     let given = common.hermes_root.as_deref().or(config.board.hermes_root.as_deref());
+    let on_server = ids.iter().any(|id| id.file().is_none());
     if boards.is_empty() && given.is_none() {
         // The first one first; see discover.
         let pinned = [(HERMES.db, "--db"), (SHARED.db, "--db"), ("HERMES_KANBAN_BOARD", "--board")];
@@ -349,12 +350,39 @@ fn wanted(args: &TimersArgs, by: By, config: &Config, notify: bool) -> Result<Wa
         let xdg = ["XDG_CONFIG_HOME", "XDG_STATE_HOME"];
         variables.extend(xdg.into_iter().filter_map(|name| Some((name, env(name)?))));
     }
+    let mut passwords = None;
+    if on_server {
+        variables.extend(env("PGUSER").map(|role| ("PGUSER", role)));
+        let named = env("PGPASSFILE").map(|file| whole(Path::new(&file))).transpose()?;
+        match by {
+            // What is not there is not loaded, and a unit that is told to load it does not start.
+            By::System => {
+                // Root's units have no home, and so not its configuration.
+                let file = if common.config.is_none() {
+                    config::user_file(&std::env::vars_os().collect())
+                } else {
+                    None
+                };
+                let file = file.filter(|file| file.is_file() && !Path::new(config::SYSTEM_FILE).exists());
+                variables.extend(file.map(|file| ("WATCHBILL_CONFIG", file.display().to_string())));
+                let own = || Some(Path::new(&env("HOME")?).join(".pgpass"));
+                passwords = named.or_else(own).filter(|file| file.is_file());
+            }
+            By::User | By::Cron => {
+                variables.extend(named.map(|file| ("PGPASSFILE", file.display().to_string())))
+            }
+        }
+    }
     let root = discover::root(given, &env).map(|root| whole(&root)).transpose()?;
     use std::os::unix::fs::MetadataExt;
     let now = common.now.unwrap_or_else(Time::of_clock);
     let with_sessions = ids.iter().filter(|id| spawns(id, config, now)).map(named_board);
     let sessions = with_sessions.collect::<Vec<_>>();
-    let owner = ids.first().and_then(|id| id.file()?.metadata().ok()).map(|m| m.uid());
+    let owner = ids.first().and_then(|id| match id.file() {
+        Some(file) => file.metadata().ok().map(|m| m.uid()),
+        // Nobody here owns it.
+        None => Some(rustix::process::geteuid().as_raw()),
+    });
     let mut writable: Vec<PathBuf> =
         ids.iter().filter_map(BoardId::folder).map(|folder| whole(&folder)).collect::<Result<_>>()?;
     writable.extend(named.clone());
@@ -371,6 +399,8 @@ fn wanted(args: &TimersArgs, by: By, config: &Config, notify: bool) -> Result<Wa
         // Who owns the board runs the workers.
         user: owner.filter(|uid| *uid != 0),
         writable,
+        on_server,
+        passwords,
     };
     wanted.check()?;
     Ok(wanted)

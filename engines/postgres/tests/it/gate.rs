@@ -69,13 +69,13 @@ fn a_board_of_a_newer_program_is_looked_at_and_not_written() {
     let place = server.board();
     let mut board = place.open();
     add(&mut board, "t_000000a1", Status::Ready, &[]);
-    place.hand().batch_execute("UPDATE meta SET version = 2, min_writer = 2").unwrap();
+    place.hand().batch_execute("UPDATE meta SET version = 99, min_writer = 99").unwrap();
     let mut board = place.open();
     assert_eq!(look(&mut board, "t_000000a1").task.status, Status::Ready);
     assert_eq!(board.writable().unwrap_err().kind, Kind::Data);
     let said = step("t_000000a1", None, hermes::commented("rosa", "hello"));
     assert_eq!(board.apply(NOW, &[said], SHORT).unwrap_err().kind, Kind::Data);
-    place.hand().batch_execute("UPDATE meta SET min_reader = 2").unwrap();
+    place.hand().batch_execute("UPDATE meta SET min_reader = 99").unwrap();
     let Err(error) = open(&place.url, &Secrets::default()) else { panic!("opened") };
     assert_eq!(error.kind, Kind::Data);
     assert!(error.to_string().contains("upgrade Watchbill on this host first"), "{error}");

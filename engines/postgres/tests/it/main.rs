@@ -11,7 +11,9 @@ mod hosts; // who works on the board, by the server's clock
 mod kills; // the server killed under its clients
 mod plans; // no read goes through a whole table
 mod programs; // what a person and a worker call
+mod pruning; // what is over for long is removed by the owner
 mod races; // two hosts over the same rows
 mod server; // a PostgreSQL of its own
 mod silent; // servers that say nothing
 mod tls; // who is trusted, and what is sent to nobody else
+mod upgrading; // a board of an older program

@@ -1,6 +1,7 @@
 //! No statement goes through a whole table: on a board of many tasks, never analysed and analysed.
 
 use base::time::Time;
+use board::prune::prune;
 use board::{Answer, Attendance, Board, Change, Duty, NewTask, Status, hermes};
 use serde_json::json;
 use watchbill_postgres::PostgresBoard;
@@ -96,6 +97,10 @@ fn everything(board: &mut PostgresBoard) {
         PATIENCE,
     );
     assert_eq!(outcomes.unwrap()[0].word(), "refused");
+    let before = Time(1_900_000_000);
+    let sum = prune(board, before, true, PATIENCE).unwrap();
+    assert!(sum.tasks > 10_000 && sum.events > 50_000 && sum.kept > 2_000, "{sum:?}");
+    assert_eq!(prune(board, before, false, PATIENCE).unwrap(), sum);
 }
 
 #[test]

@@ -26,7 +26,7 @@ impl Machine {
     }
 
     /// The machine of a login role, whose password is `geheim`, on a board.
-    fn of_role(server: &Server, role: &str, board: &str) -> Machine {
+    pub fn of_role(server: &Server, role: &str, board: &str) -> Machine {
         let machine = Machine::new("h1", &server.url(role, board));
         let kept = passwords(&format!("*:*:*:{role}:geheim"), 0o600);
         std::fs::copy(kept.path(), machine.home().join(".pgpass")).unwrap();
@@ -69,7 +69,7 @@ impl Machine {
     }
 }
 
-fn made(server: &Server, name: &str) -> String {
+pub fn made(server: &Server, name: &str) -> String {
     let url = server.url("watchbill", name);
     let machine = Machine::new("h0", &url);
     machine.said(&["board", "init", &url]);
@@ -77,7 +77,7 @@ fn made(server: &Server, name: &str) -> String {
 }
 
 /// A connection of the owner of all boards, after these statements.
-fn owner_after(server: &Server, sql: &str) -> postgres::Client {
+pub fn owner_after(server: &Server, sql: &str) -> postgres::Client {
     let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
     client.batch_execute(sql).unwrap();
     client
@@ -182,6 +182,39 @@ fn a_server_that_lets_nobody_in_for_a_while_hears_how_a_command_ended() {
     client.batch_execute("ALTER ROLE nova LOGIN").unwrap();
     let done = run.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&done.stdout).trim(), format!("{task} done"));
+}
+
+#[test]
+fn a_password_that_systemd_gives_a_unit_comes_before_all_others() {
+    let Some(server) = shared() else { return };
+    let url = made(server, "given");
+    owner_after(server, "CREATE ROLE gerda LOGIN PASSWORD 'geheim'");
+    Machine::new("h0", &url).said(&["board", "grant", "--watcher", "gerda"]);
+    let machine = Machine::new("h1", &server.url("gerda", "given"));
+    let credentials = machine.home().join("credentials");
+    std::fs::create_dir(&credentials).unwrap();
+    let wrong = passwords("*:*:*:*:falsch", 0o600);
+    let heal = |given: &str| {
+        // As systemd does: readable for the user of the unit by an entry that shows as the right of a group.
+        let file = passwords(given, 0o440);
+        std::fs::copy(file.path(), credentials.join("watchbill-postgres")).unwrap();
+        let mut command = machine.command(&["heal"]);
+        command.env("CREDENTIALS_DIRECTORY", &credentials).env("PGPASSFILE", wrong.path());
+        let done = command.output().unwrap();
+        (done.status.code(), String::from_utf8([done.stdout, done.stderr].concat()).unwrap())
+    };
+    assert_eq!(heal("*:*:*:gerda:geheim"), (Some(0), String::new()));
+    let (code, said) = heal("*:*:*:somebody:geheim");
+    let is_told = said.contains(
+        "add this line to the file that LoadCredential= of the unit names (mode 0600): localhost:5432:",
+    );
+    assert!(code == Some(77) && is_told, "{said}");
+    // Nothing is given to a unit that others load credentials for.
+    std::fs::remove_file(credentials.join("watchbill-postgres")).unwrap();
+    let kept = passwords("*:*:*:gerda:geheim", 0o600);
+    let mut command = machine.command(&["heal"]);
+    command.env("CREDENTIALS_DIRECTORY", &credentials).env("PGPASSFILE", kept.path());
+    assert!(command.output().unwrap().status.success());
 }
 
 #[test]

@@ -292,6 +292,30 @@ fn a_server_that_does_not_prove_its_name_is_told_nothing() {
 }
 
 #[test]
+fn a_server_at_an_address_proves_its_name_and_gets_the_password_of_that_name() {
+    let Some(secure) = secure() else { return };
+    let place = secure.board();
+    PostgresBoard::grant(&place.url, &[], &[], PATIENCE, &Secrets::default()).unwrap();
+    let role = format!("lyra_{}", place.name);
+    let make = format!("CREATE ROLE {role} LOGIN PASSWORD 'geheim' IN ROLE {}_work", place.name);
+    place.hand().batch_execute(&make).unwrap();
+    let url = |host: &str| {
+        let url = secure.at(host, secure.server.port(), &role, &place.name, "ca.pem");
+        url.replace("&sslmode=", "&hostaddr=127.0.0.1&sslmode=")
+    };
+    let kept = |host: &str| passwords(&format!("{host}:*:*:{role}:geheim"), 0o600);
+    let (of_name, of_address) = (kept("db.lan"), kept("127.0.0.1"));
+    let of_name = Secrets { file: Some(of_name.path().into()) };
+    // Nobody looks the name up: there is no such host.
+    let mut board = PostgresBoard::open(&url("db.lan"), Mode::Change, PATIENCE, &of_name).unwrap();
+    add(&mut board, "t_000000a1", Status::Ready, &[]);
+    let error = refused(&url("db.lan"), &Secrets { file: Some(of_address.path().into()) });
+    assert!(error.kind == Kind::Permission && error.to_string().contains("no file has it"), "{error}");
+    let error = refused(&url("db2.lan"), &of_name);
+    assert!(error.kind == Kind::Permission && error.to_string().contains("is for another name"), "{error}");
+}
+
+#[test]
 fn a_server_without_tls_is_told_nothing() {
     let Some(secure) = secure() else { return };
     let kept = passwords("*:*:*:*:geheim", 0o600);

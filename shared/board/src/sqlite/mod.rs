@@ -6,6 +6,7 @@
 
 mod copying;
 mod file;
+mod pruning;
 mod rows;
 mod texts;
 
@@ -31,6 +32,7 @@ use super::change::{MAX_STEPS, parts};
 use super::copy::{Source, Target};
 use super::discover::foreign_storage;
 use super::image::{Cell, Column};
+use super::prune::{Asked, Sum};
 use super::rows::{self as meaning, End, Past, Rows, To};
 use super::{
     Answer, Board, BoardId, Comment, Detail, Entry, Event, Fronts, History, Kin, Link, MARKER, MAX_COMMENTS,
@@ -69,7 +71,7 @@ const Q_NEXT_STATE: &str = "SELECT min(status) FROM tasks WHERE status > ?1";
 const Q_LATEST: &str = "SELECT max(created_at) FROM task_events WHERE id > ?1 AND id <= ?2";
 const Q_HISTORY: &str = "SELECT id, task_id, (SELECT max(id) FROM task_events) FROM task_events \
      WHERE id = (SELECT min(id) FROM task_events)";
-/// What is kept of the numbers of events that are all gone.
+/// What is kept of the numbers of events that are gone.
 const Q_NUMBERED: &str = "SELECT seq FROM sqlite_sequence WHERE name = 'task_events'";
 const Q_INTEGRITY: &str = "PRAGMA integrity_check(1)";
 const Q_QUICK: &str = "PRAGMA quick_check(1)";
@@ -689,20 +691,24 @@ impl Board for SqliteBoard {
         if !self.has("task_events", "id") {
             return Ok(None);
         }
+        let numbered = || -> rusqlite::Result<Option<i64>> {
+            let mut statement = self.conn.prepare_cached(Q_NUMBERED)?;
+            Ok(statement.query([])?.next()?.and_then(|row| int(row, 0)))
+        };
         let read = || -> rusqlite::Result<Option<History>> {
             let mut statement = self.conn.prepare_cached(Q_HISTORY)?;
             let mut rows = statement.query([])?;
             if let Some(row) = rows.next()? {
                 // Ids that are texts (Hermes 0.12) say nothing.
                 let (first, last) = (int(row, 0).zip(text(row, 1)), int(row, 2));
+                // `board prune` may have removed the newest.
+                let last = last.max(if self.own { numbered()? } else { None });
                 return Ok(first.zip(last).map(|(first, last)| History { first: Some(first), last }));
             }
             if !self.conn.table_exists(None, "sqlite_sequence")? {
                 return Ok(None);
             }
-            let mut statement = self.conn.prepare_cached(Q_NUMBERED)?;
-            let last = statement.query([])?.next()?.and_then(|row| int(row, 0));
-            Ok(Some(History { first: None, last: last.unwrap_or(0) }))
+            Ok(Some(History { first: None, last: numbered()?.unwrap_or(0) }))
         };
         read().map_err(|e| self.fault(&e))
     }
@@ -950,6 +956,10 @@ impl Board for SqliteBoard {
 
     fn fill(&mut self, patience: Duration, of: &mut dyn FnMut(&mut dyn Target) -> Result<()>) -> Result<()> {
         self.filled(patience, of)
+    }
+
+    fn prune(&mut self, asked: &Asked, after: &str, patience: Duration) -> Result<Option<(String, Sum)>> {
+        self.pruned(asked, after, patience)
     }
 
     fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use ::board::prune::LEAST;
 use base::money::Money;
 use card::protocol;
 use config::span;
@@ -24,6 +25,15 @@ pub(crate) enum Command {
     Host(Host),
     /// Copy a whole board to an empty one, and pause the old one: to move it
     Copy(super::copy::Copy),
+    /// Remove tasks that are over for long, with their history, from a board of Watchbill
+    #[command(after_help = STAYS)]
+    Prune(Prune),
+    /// Bring the tables of a board in PostgreSQL to the version of this program
+    Upgrade {
+        /// The board, postgres://HOST/DATABASE [default: that of --db]
+        #[arg(value_name = "BOARD")]
+        at: Option<PathBuf>,
+    },
     /// Add a task
     Add(Add),
     /// List tasks in dispatch order
@@ -131,6 +141,7 @@ impl Command {
     pub(super) fn only_reads(&self) -> bool {
         match self {
             Command::List { .. } | Command::Show { .. } | Command::Host(Host::List) => true,
+            Command::Prune(prune) => prune.dry_run,
             Command::Packet(packet) => packet.only_asks(),
             _ => false,
         }
@@ -146,6 +157,23 @@ pub(crate) struct Grant {
     /// Let this role also watch, pause and speak for its host (may be repeated)
     #[arg(long, value_name = "ROLE")]
     pub(super) watcher: Vec<String>,
+}
+
+/// What `board prune` leaves.
+const STAYS: &str = "\
+Removed is a task that is done or archived, with its attempts, events, comments and links, if nothing was written to it for \
+that time. It stays as long as a task it waited for, a task that waited for it, its card, or the task it is a card of is open; \
+and as long as it has a key of `board add --key` and is not archived. Logs and folders of workers stay. On a server only the \
+owner of the board removes tasks. Make a copy of the board first (`board copy`, pg_dump): nothing brings a removed task back.";
+
+#[derive(Debug, Args)]
+pub(crate) struct Prune {
+    /// Remove what was not written to for this long, at least 7d
+    #[arg(long, value_name = "TIME", value_parser = parse_age)]
+    pub(super) older_than: Duration,
+    /// Print how much would be removed, and change nothing
+    #[arg(short = 'n', long)]
+    pub(super) dry_run: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -363,6 +391,11 @@ impl From<Role> for protocol::Role {
 
 fn parse_budget(s: &str) -> std::result::Result<Duration, String> {
     span::read(s).and_then(|time| if time.is_zero() { Err("must be more than 0s".into()) } else { Ok(time) })
+}
+
+fn parse_age(s: &str) -> std::result::Result<Duration, String> {
+    let age = span::read(s)?;
+    if age < LEAST { Err(format!("must be at least {}", span::words(LEAST))) } else { Ok(age) }
 }
 
 fn parse_money(s: &str) -> std::result::Result<Money, String> {

@@ -8,12 +8,14 @@ mod environment;
 mod living;
 mod neighbours;
 pub(super) mod packet;
+mod prune;
 mod run;
 mod show;
 mod tasks;
 mod work;
 
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -74,18 +76,28 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
         let at = the_board(common, &config)?.at;
         return granted(&at, grant, config.board.busy_timeout, common);
     }
+    if let Command::Upgrade { at } = command {
+        let named = |path: &PathBuf| {
+            Location::read(path.as_os_str()).map_err(|why| Error::new(Kind::Config, "board upgrade", why))
+        };
+        let at = at.as_ref().map_or_else(|| Ok(the_board(common, &config)?.at), named)?;
+        return upgraded(&at, config.board.busy_timeout, common);
+    }
     let mode = if command.only_reads() { Mode::Look } else { Mode::Change };
-    let duty = if matches!(command, Command::Host(_)) { Duty::Looks } else { Duty::Asks };
+    let looks = matches!(command, Command::Host(_) | Command::Prune(_));
+    let duty = if looks { Duty::Looks } else { Duty::Asks };
     let mut hand = Hand::open(common, &config, mode, HAND, duty)?;
     match command {
         // Answered before.
         Command::Init { .. }
         | Command::Grant(_)
         | Command::Copy(_)
+        | Command::Upgrade { .. }
         | Command::Protocol { .. }
         | Command::Run(_) => Ok(0),
         Command::Host(args::Host::List) => hand.hosts(),
         Command::Host(args::Host::Forget { name }) => hand.forget(name),
+        Command::Prune(prune) => hand.prune(prune),
         Command::Add(add) => hand.add(add),
         Command::List { status, assignee } => hand.list(status, assignee.as_deref()),
         Command::Show { id } => hand.show(id),
@@ -119,6 +131,17 @@ fn granted(at: &Location, grant: &args::Grant, patience: Duration, common: &Comm
     };
     let text = format!("{}{}", lines(&grant.worker, "work"), lines(&grant.watcher, "work and watch"));
     answered(common, &json, &text)
+}
+
+/// Brings the tables of a board on a server up to date.
+fn upgraded(at: &Location, patience: Duration, common: &Common) -> Result<u8> {
+    let (from, to) = ::board::upgrade(at, patience)?;
+    let at = at.to_string();
+    let text = match from == to {
+        true => format!("{}: its tables are of version {to} already\n", printable(&at)),
+        false => format!("{}: its tables were of version {from} and are of version {to}\n", printable(&at)),
+    };
+    answered(common, &json!({"board": at, "from": from, "to": to}), &text)
 }
 
 /// What is printed of an answer, as the flags say.

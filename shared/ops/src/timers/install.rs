@@ -143,7 +143,7 @@ pub fn install(by: By, folder: Option<&Path>, wanted: &Wanted) -> Result<Vec<Cha
         all.push(run(&enable));
     }
     // What an earlier version wrote for each watcher goes once the round is started: no moment is without one of them.
-    all.extend(taken_away(by, folder, shipped::old_names()));
+    all.extend(taken_away(by, folder, shipped::unneeded(by, wanted)));
     if by == By::User && super::lingers() != Some(true) {
         all.push(run(&LINGER));
     }

@@ -18,6 +18,24 @@ const HARDENING: &str = "watchbill-.service.d/hardening.conf";
 const NETWORK: &str = "watchbill-coord-detect.service.d/network.conf";
 /// The way of [`NOTIFY`] to its targets.
 const TARGETS: &str = "watchbill-notify.service.d/network.conf";
+/// The way of all units to boards on servers. By its name it is read after the others, whatever their folders.
+const SERVER: &str = "watchbill-.service.d/server.conf";
+
+/// It does not lie beside the others: those are for everybody.
+const REACHES: &str = "\
+# Boards on servers are reached over the network. Read after hardening.conf, which takes it away, and after network.conf, which gives
+# less of it (systemd goes by the files' names).
+
+[Service]
+PrivateNetwork=no
+# What was said before is added to; an empty line says it anew. Names are looked up by the last two families.
+RestrictAddressFamilies=
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
+IPAddressDeny=
+IPAddressAllow=
+";
+/// The name under which a unit is given the file with passwords of servers.
+const CREDENTIAL: &str = "watchbill-postgres";
 
 macro_rules! shipped {
     ($name:literal) => {
@@ -50,6 +68,10 @@ pub struct Wanted {
     pub user: Option<u32>,
     /// Folders a system unit must be able to write.
     pub writable: Vec<PathBuf>,
+    /// Whether a board is on a server.
+    pub on_server: bool,
+    /// The file with passwords of servers that a system unit is given.
+    pub passwords: Option<PathBuf>,
 }
 
 impl Wanted {
@@ -62,7 +84,8 @@ impl Wanted {
         let paths = [("program", &self.program), ("state folder", &self.state), ("--metrics", &self.metrics)];
         let root = self.root.iter().map(|path| ("HERMES_HOME", path));
         let folders = self.writable.iter().map(|path| ("board folder", path));
-        let paths = paths.into_iter().chain(root).chain(folders);
+        let passwords = self.passwords.iter().map(|path| ("PGPASSFILE", path));
+        let paths = paths.into_iter().chain(root).chain(folders).chain(passwords);
         let paths = paths.map(|(name, path)| (name, path.to_str().unwrap_or("\u{fffd}")));
         let variables = self.variables.iter().map(|(name, value)| (*name, value.as_str()));
         let boards = self.boards.iter().chain(self.sessions.iter().flatten());
@@ -119,16 +142,20 @@ pub fn timers(wanted: &Wanted) -> Vec<String> {
     wanted.watched().map(|w| format!("watchbill-{}.timer", w.program)).collect()
 }
 
-/// What an earlier version wrote in the place of [`RUN`]: a service and a timer for each watcher.
-pub(crate) fn old_names() -> Vec<PathBuf> {
-    WATCHED.into_iter().flat_map(|w| ["service", "timer"].map(|end| unit(w.program, end))).collect()
+/// What was written and is needed no more: what an earlier version wrote in the place of [`RUN`], a service and a timer for each watcher; and the
+/// way to servers.
+pub(crate) fn unneeded(by: By, wanted: &Wanted) -> Vec<PathBuf> {
+    let old = WATCHED.into_iter().flat_map(|w| ["service", "timer"].map(|end| unit(w.program, end)));
+    let server = (by == By::System && !wanted.on_server).then(|| SERVER.into());
+    old.chain(server).collect()
 }
 
 /// The name of every file that may have been written below the folder of units.
 pub(crate) fn names(by: By) -> Vec<PathBuf> {
     let all = [RUN].into_iter().chain(WATCHED).chain([SESSIONS, NOTIFY]);
     let units = all.flat_map(|w| ["service", "timer"].map(|end| unit(w.program, end)));
-    let beside = [HARDENING, NETWORK, TARGETS].into_iter().filter(|_| by == By::System).map(PathBuf::from);
+    let beside =
+        [HARDENING, NETWORK, TARGETS, SERVER].into_iter().filter(|_| by == By::System).map(PathBuf::from);
     units.chain(beside).collect()
 }
 
@@ -151,8 +178,16 @@ pub(crate) fn units(by: By, wanted: &Wanted) -> Vec<(PathBuf, String)> {
         all.extend((!wanted.sessions.is_empty()).then(network));
         let targets = || (TARGETS.into(), marked(shipped!("watchbill-notify.service.d/network.conf")));
         all.extend(wanted.notify.then(targets));
+        all.extend(wanted.on_server.then(|| (SERVER.into(), marked(&reaches(wanted)))));
     }
     all
+}
+
+/// [`REACHES`], and the passwords. systemd reads them: neither the user of a unit nor what is taken from root must be able to.
+fn reaches(wanted: &Wanted) -> String {
+    let path = wanted.passwords.iter().map(|path| path.display().to_string().replace('%', "%%"));
+    let given = path.map(|path| format!("LoadCredential={CREDENTIAL}:{path}\n"));
+    format!("{REACHES}{}", given.collect::<String>())
 }
 
 fn marked(text: &str) -> String {
@@ -301,6 +336,8 @@ mod tests {
             notify: false,
             user: Some(1_000),
             writable: vec![root.into()],
+            on_server: false,
+            passwords: None,
         }
     }
 
@@ -345,6 +382,31 @@ mod tests {
         let system = units(By::System, &wanted("/usr/bin/watchbill", "/srv/hermes"));
         assert_eq!(system.len(), 3);
         assert!(system[0].1.contains("\nUser=1000\nReadWritePaths=-/srv/hermes\n"), "{}", system[0].1);
+    }
+
+    #[test]
+    fn system_units_reach_a_server_and_are_given_its_password() {
+        let file = wanted("/usr/bin/watchbill", "/srv/hermes");
+        let of = |wanted: &Wanted| -> Vec<String> {
+            let files = units(By::System, wanted).into_iter();
+            files.filter(|(name, _)| name == Path::new(SERVER)).map(|(_, text)| text).collect()
+        };
+        assert!(of(&file).is_empty(), "a file needs no network");
+        assert!(unneeded(By::System, &file).contains(&SERVER.into()));
+        assert!(!unneeded(By::User, &file).contains(&SERVER.into()));
+        let none = Wanted { on_server: true, ..file.clone() };
+        let text = of(&none).concat();
+        assert!(text.starts_with(MARK) && text.contains("\nPrivateNetwork=no\n"), "{text}");
+        assert!(text.contains("\nIPAddressDeny=\n") && !text.contains("LoadCredential"), "{text}");
+        let some = Wanted { passwords: Some("/home/anna 100%/.pgpass".into()), ..none };
+        let text = of(&some).concat();
+        assert!(text.ends_with("\nLoadCredential=watchbill-postgres:/home/anna 100%%/.pgpass\n"), "{text}");
+        assert!(!unneeded(By::System, &some).contains(&SERVER.into()));
+        assert!(names(By::System).contains(&SERVER.into()) && !names(By::User).contains(&SERVER.into()));
+        assert!(units(By::User, &some).iter().all(|(_, text)| !text.contains("LoadCredential")));
+        // Whatever is read before it in the order of the names.
+        let before = [HARDENING, NETWORK, TARGETS].map(|name| Path::new(name).file_name());
+        assert!(before.iter().all(|name| *name < Path::new(SERVER).file_name()));
     }
 
     #[test]
