@@ -262,6 +262,7 @@ const BOARD: &[(&str, Asked)] = &[
     // A worker is given its task as it stands there.
     ("claim", Not),
     ("run", Not),
+    ("lend", Not),
     ("init", Not),
     ("grant", Not),
     ("host", Not),

@@ -26,7 +26,7 @@ impl Machine {
     }
 
     /// The machine of a login role, whose password is `geheim`, on a board.
-    fn of_role(server: &Server, role: &str, board: &str) -> Machine {
+    pub fn of_role(server: &Server, role: &str, board: &str) -> Machine {
         let machine = Machine::new("h1", &server.url(role, board));
         let kept = passwords(&format!("*:*:*:{role}:geheim"), 0o600);
         std::fs::copy(kept.path(), machine.home().join(".pgpass")).unwrap();
@@ -69,7 +69,7 @@ impl Machine {
     }
 }
 
-fn made(server: &Server, name: &str) -> String {
+pub fn made(server: &Server, name: &str) -> String {
     let url = server.url("watchbill", name);
     let machine = Machine::new("h0", &url);
     machine.said(&["board", "init", &url]);
@@ -77,7 +77,7 @@ fn made(server: &Server, name: &str) -> String {
 }
 
 /// A connection of the owner of all boards, after these statements.
-fn owner_after(server: &Server, sql: &str) -> postgres::Client {
+pub fn owner_after(server: &Server, sql: &str) -> postgres::Client {
     let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
     client.batch_execute(sql).unwrap();
     client
@@ -206,7 +206,7 @@ fn timers_start_the_programs_by_their_links_on_the_address_as_it_is() {
 }
 
 /// Moves everything that leases are told by so far into the past.
-fn later(server: &Server, board: &str, seconds: i64) {
+pub fn later(server: &Server, board: &str, seconds: i64) {
     let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
     let sql = format!(
         "SET search_path = {board};

@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Host(Host),
     /// Copy a whole board to an empty one, and pause the old one: to move it
     Copy(super::copy::Copy),
+    /// Let the Hermes of this host work on tasks of another board, and report there how they end
+    Lend(super::lend::Lend),
     /// Add a task
     Add(Add),
     /// List tasks in dispatch order
