@@ -1,6 +1,8 @@
 //! `board lend`: the real Hermes works on tasks of another board, which alone says how they stand.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use super::home::Home;
 use super::provider::Provider;
@@ -337,9 +339,6 @@ fn most_and_what_is_not_lent() {
         assert!(said.out.is_empty() && said.err.contains("nothing new is claimed"), "{said:?}");
         ran(home.command("watchbill").args(["unpause", "--db", db])).ok();
     }
-    let folder = home.path().join("profiles/luna");
-    std::fs::rename(&folder, home.path().join("luna")).unwrap();
-    home.lend(&from, &["--most", "9"]).fails(1);
     assert_eq!(from.task(&five, "status"), "ready");
 }
 
@@ -413,4 +412,36 @@ fn a_task_with_the_key_of_a_loan_alone_reports_nothing() {
     let before = from.dump();
     assert_eq!(home.lend(&from, &["-v"]).ok(), "");
     assert_eq!((from.dump(), home.task(&forged, "status")), (before, "blocked".into()));
+}
+
+#[test]
+fn a_pass_that_is_killed_at_any_moment_loses_nothing_and_makes_nothing_twice() {
+    let Some(home) = Home::new() else { return };
+    let from = TestBoard::own();
+    let line = |command: &mut Command| {
+        command.arg("lend").arg("--from").arg(&from.db).args(["--assignee", "luna", "--onto", "default"]);
+        command.args(["--most", "99"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let began = Instant::now();
+    line(&mut home.command("board")).wait().unwrap();
+    let whole = began.elapsed();
+    // From the start of a pass to well behind its end: three claims take longer than none.
+    for nth in 1..=24_u32 {
+        let tasks = ["one", "two", "three"].map(|title| add(&from, title));
+        let mut pass = line(&mut home.command("board"));
+        std::thread::sleep(whole * nth / 8);
+        let _ = pass.kill();
+        pass.wait().unwrap();
+        home.lend(&from, &["--most", "99"]).ok();
+        for task in &tasks {
+            let runs =
+                format!("SELECT count(*) || group_concat(status) FROM task_runs WHERE task_id = '{task}'");
+            assert_eq!(from.value(&runs), "1running", "{nth}");
+            let made = format!(
+                "SELECT count(*) || group_concat(status) FROM tasks WHERE idempotency_key LIKE 'lent:{task}:%'"
+            );
+            assert_eq!(home.value(&made), "1ready", "{nth}");
+        }
+    }
+    home.accepts(&[&home.local(&from.value("SELECT max(id) FROM tasks"))]);
 }

@@ -87,10 +87,14 @@ pub(super) fn run(asked: &Lend, common: &Common) -> Result<u8> {
     }
     let mode = if asked.dry_run { Mode::Look } else { Mode::Change };
     let open = |id, duty| Hand::open_at(id, common, &config, mode, HAND, duty);
-    let onto = open(onto, Duty::Asks)?;
+    let mut onto = open(onto, Duty::Asks)?;
     if onto.board.is_own() || onto.board.is_shared() {
         let what = "--onto is not a board of Hermes, so no dispatcher would start the tasks";
         return Err(Error::new(Kind::Data, &onto.board.id().at, what).hint("use `board run` there"));
+    }
+    if !asked.dry_run {
+        // Nothing is claimed for a board that cannot take it.
+        onto.board.writable()?;
     }
     let mut from = open(from, Duty::Works)?;
     if !from.board.is_own() {
@@ -102,9 +106,12 @@ pub(super) fn run(asked: &Lend, common: &Common) -> Result<u8> {
     }
     let ttl = span::seconds(config.board.claim_ttl);
     let mut pass = Lending { from, onto, profile, dry: asked.dry_run, ttl, done: Vec::new() };
-    let code = pass.whole(usize::try_from(asked.most).unwrap_or(usize::MAX))?;
-    pass.answer(common)?;
-    Ok(code)
+    let code = pass.whole(usize::try_from(asked.most).unwrap_or(usize::MAX));
+    // What was done before an error is said as well, but for the one object of --json.
+    if code.is_ok() || !common.json {
+        pass.answer(common)?;
+    }
+    code
 }
 
 /// The Hermes board that is meant: by its slug, or by its file.
@@ -124,15 +131,24 @@ fn is_same(one: &BoardId, other: &BoardId) -> bool {
 }
 
 impl Lending<'_> {
-    /// First what is lent already, so that no claim runs out; then new claims. Gives the exit code.
+    /// First the claims that are extended, which nothing on the local board can hold up; then what ended and what is lost, local tasks that
+    /// an earlier pass left out, and new claims. Gives the exit code.
     fn whole(&mut self, most: usize) -> Result<u8> {
         let clocks = Clocks { there: self.from.here.now, here: self.onto.here.now, ttl: self.ttl };
-        let mut open = 0;
+        let (mut open, mut all) = (0, Vec::new());
         for (loan, there, local) in self.loans()? {
             let deed = decide(&loan, there.as_ref(), local.as_ref(), clocks);
             let holds =
                 there.as_ref().is_some_and(|seen| loan.holds(seen) && is_of(&seen.task, &self.profile));
             open += usize::from(holds && matches!(deed, Deed::Nothing | Deed::Make | Deed::Renew));
+            all.push((loan, there, local, deed));
+        }
+        all.sort_by_key(|(.., deed)| match deed {
+            Deed::Renew => 0,
+            Deed::Make => 2,
+            _ => 1,
+        });
+        for (loan, there, local, deed) in all {
             self.carry_out(loan, there, local, deed)?;
         }
         let refused = self.borrow(most.saturating_sub(open))?;
@@ -323,7 +339,11 @@ impl Lending<'_> {
             return self.give_back(loan, there, &why);
         }
         // From now on a local task that is not there was deleted.
-        let outcome = self.renew(there)?;
+        let outcome = match self.renew(there)? {
+            // Another pass at the same time did the same.
+            Outcome::Moved { .. } => Outcome::Applied { run: None },
+            other => other,
+        };
         self.note(loan, "lend", says, true, outcome);
         Ok(())
     }
