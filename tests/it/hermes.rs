@@ -22,6 +22,7 @@ mod fails22; // what newly goes wrong with Hermes 0.22
 mod gateway; // a dispatcher that lives as long as its gateway, and ends badly
 mod hand; // what `board` wrote: a card by hand, reassign, unblock
 mod left; // what is somebody else's word or business
+mod lend; // tasks that a host borrows from another board
 mod limited; // workers that died of a provider's limit
 mod loops; // crash loops and the jam of the respawn guard
 #[cfg(feature = "real")]

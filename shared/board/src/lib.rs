@@ -819,6 +819,14 @@ pub trait Board {
     /// The board cannot be read.
     fn beat_note(&mut self, task: &str) -> Result<Option<String>>;
 
+    /// The result that a task was completed with. Only asked of a board of Hermes.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn result(&mut self, _task: &str) -> Result<Option<String>> {
+        Err(Error::new(Kind::Bug, &self.id().at, "no result is read from a board of this engine"))
+    }
+
     /// The bare rows of these tasks, from one snapshot, in the order asked for; unknown ids are left out.
     ///
     /// # Errors

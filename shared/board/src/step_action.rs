@@ -219,6 +219,8 @@ open_enum! {
         CardsUsedUp = "cards-used-up",
         /// Its holds are used up.
         HoldCap = "hold-cap",
+        /// The claim on the board that lent it is lost.
+        LeaseLost = "lease-lost",
         /// The log of its worker cannot be read.
         LogUnreadable = "log-unreadable",
         /// Its card ended without a decision that can be read.

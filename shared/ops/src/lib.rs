@@ -2,6 +2,7 @@
 
 pub mod doctor;
 pub mod explain;
+pub mod lend;
 pub mod metrics;
 pub mod morning;
 pub mod needs;

@@ -263,6 +263,7 @@ const BOARD: &[(&str, Asked)] = &[
     // A worker is given its task as it stands there.
     ("claim", Not),
     ("run", Not),
+    ("lend", Not),
     ("init", Not),
     ("grant", Not),
     ("upgrade", Not),

@@ -9,6 +9,7 @@ mod epochs; // one host at a time decides for the board
 mod gate; // who gets in, and what one is told who does not
 mod hosts; // who works on the board, by the server's clock
 mod kills; // the server killed under its clients
+mod lending; // what Hermes does of a board on a server
 mod plans; // no read goes through a whole table
 mod programs; // what a person and a worker call
 mod pruning; // what is over for long is removed by the owner

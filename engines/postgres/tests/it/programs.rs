@@ -239,7 +239,7 @@ fn timers_start_the_programs_by_their_links_on_the_address_as_it_is() {
 }
 
 /// Moves everything that leases are told by so far into the past.
-fn later(server: &Server, board: &str, seconds: i64) {
+pub fn later(server: &Server, board: &str, seconds: i64) {
     let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
     let sql = format!(
         "SET search_path = {board};

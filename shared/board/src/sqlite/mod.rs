@@ -74,6 +74,7 @@ const Q_HISTORY: &str = "SELECT id, task_id, (SELECT max(id) FROM task_events) F
 /// What is kept of the numbers of events that are gone.
 const Q_NUMBERED: &str = "SELECT seq FROM sqlite_sequence WHERE name = 'task_events'";
 const Q_INTEGRITY: &str = "PRAGMA integrity_check(1)";
+const Q_RESULT: &str = "SELECT result FROM tasks WHERE id = ?1";
 const Q_QUICK: &str = "PRAGMA quick_check(1)";
 const W_EVENT: &str =
     "INSERT INTO task_events (task_id, run_id, kind, payload, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -234,6 +235,7 @@ impl SqliteBoard {
             ("children", Q_CHILDREN.into()),
             ("free children", Q_FREE_CHILDREN.into()),
             ("key", Q_KEY.into()),
+            ("result", Q_RESULT.into()),
         ]
     }
 
@@ -841,6 +843,18 @@ impl Board for SqliteBoard {
         };
         let payload = read().map_err(|e| self.fault(&e))?;
         Ok(payload.and_then(|p| super::noted(&serde_json::from_str(&p).ok()?).map(str::to_owned)))
+    }
+
+    fn result(&mut self, task: &str) -> Result<Option<String>> {
+        if !self.has("tasks", "result") {
+            return Ok(None);
+        }
+        let read = || -> rusqlite::Result<Option<String>> {
+            let mut statement = self.conn.prepare_cached(Q_RESULT)?;
+            let mut rows = statement.query([task])?;
+            Ok(rows.next()?.and_then(|row| text(row, 0)))
+        };
+        read().map_err(|e| self.fault(&e))
     }
 
     fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {

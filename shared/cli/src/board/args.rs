@@ -34,6 +34,8 @@ pub(crate) enum Command {
         #[arg(value_name = "BOARD")]
         at: Option<PathBuf>,
     },
+    /// Let the Hermes of this host work on tasks of another board, and report there how they end
+    Lend(super::lend::Lend),
     /// Add a task
     Add(Add),
     /// List tasks in dispatch order

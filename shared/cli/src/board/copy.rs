@@ -116,7 +116,7 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
 }
 
 /// The board that an argument names.
-fn named(path: &Path, what: &str) -> Result<BoardId> {
+pub(super) fn named(path: &Path, what: &str) -> Result<BoardId> {
     let at = Location::read(path.as_os_str()).map_err(|why| Error::new(Kind::Config, what, why))?;
     let which = Which { db: vec![at.clone()], ..Which::default() };
     let found = discover::find(&which, &env)?.into_iter().next();

@@ -5,6 +5,7 @@ pub(super) mod card;
 mod copy;
 mod decide;
 mod environment;
+mod lend;
 mod living;
 mod neighbours;
 pub(super) mod packet;
@@ -61,6 +62,9 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
     if let Command::Copy(asked) = command {
         return copy::run(asked, common);
     }
+    if let Command::Lend(asked) = command {
+        return lend::run(asked, common);
+    }
     let config = common.load()?.config;
     if let Command::Init { path } = command {
         let path = path.as_ref().or_else(|| common.db.first()).ok_or_else(|| {
@@ -93,6 +97,7 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
         | Command::Grant(_)
         | Command::Copy(_)
         | Command::Upgrade { .. }
+        | Command::Lend(_)
         | Command::Protocol { .. }
         | Command::Run(_) => Ok(0),
         Command::Host(args::Host::List) => hand.hosts(),
@@ -190,6 +195,18 @@ impl<'a> Hand<'a> {
         if common.now.is_some() && mode == Mode::Change && common.db.is_empty() {
             return Err(Error::new(Kind::Usage, "--now", "changes a board only with an explicit --db"));
         }
+        Hand::open_at(id, common, config, mode, by, duty)
+    }
+
+    /// Opens this board.
+    fn open_at(
+        id: BoardId,
+        common: &'a Common,
+        config: &'a Config,
+        mode: Mode,
+        by: &'static str,
+        duty: Duty,
+    ) -> Result<Hand<'a>> {
         let here = Here::look(common, config)?;
         let opened = here.host.boot_clock();
         let here = Here { host: id.known_as(&here.host)?, ..here };

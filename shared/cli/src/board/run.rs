@@ -309,7 +309,7 @@ impl Hand<'_> {
         Ok(format!("{}\n", packet::told(&detail, tried)))
     }
 
-    fn handover(&mut self, id: &str) -> Result<Option<(Detail, Packet)>> {
+    pub(super) fn handover(&mut self, id: &str) -> Result<Option<(Detail, Packet)>> {
         let board = self.board.id().clone();
         let pass = self.here.pass(HAND, None, true);
         let mut cache = Cache::open(Cache::place(&env));

@@ -162,6 +162,11 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     }
     match f.detail.task.status {
         Status::Blocked if stand.unattended == Some(Unattended::NotPromoted) => not_promoted(&mut all, f),
+        // Whatever else is done with it, `board lend` blocks it again.
+        Status::Blocked if has_lost_lease(f) => {
+            let archive = |id: &str| format!("{hand} archive {id}");
+            all.push("put it away", archive(&id), Some(Together::Loop(archive(EACH))));
+        }
         Status::Blocked | Status::Scheduled => {
             if asks(f) {
                 let say = remedy::comment(hand, &id, remedy::YOUR_ANSWER, f.own_board);
@@ -371,6 +376,12 @@ fn asks(f: &Facts) -> bool {
     };
     let is_question = block.filter(|_| is_sticky(&f.detail.events)).is_some_and(by_words);
     f.detail.task.status == Status::Blocked && (kind == Some("needs_input") || is_question)
+}
+
+/// Whether `board lend` blocked it: the board that lent it has it again.
+fn has_lost_lease(f: &Facts) -> bool {
+    let block = f.newest(EventKind::Blocked).and_then(|e| text(e, "cause"));
+    block.map(HandOver::from) == Some(HandOver::LeaseLost)
 }
 
 fn history(f: &Facts, id: &str) -> String {

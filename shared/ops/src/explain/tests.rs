@@ -838,6 +838,7 @@ fn commands_are_whole_and_fit_the_state() {
         (ours("card-failed"), answer),
         (ours("no-orchestrator"), answer),
         (ours("provider-given-up"), "hermes kanban unblock t_00000001"),
+        (asked(json!({"reason": "lost", "cause": "lease-lost"})), "hermes kanban archive t_00000001"),
     ] {
         assert_eq!(runs(&f)[0], want);
     }
