@@ -1,13 +1,15 @@
-//! Simulates nights: `cargo run --release -p watchbill-testkit --example nights -- FROM TO [--sqlite] [--needs | --recovery] [--write FILE]`.
+//! Simulates nights: `cargo run --release -p watchbill-testkit --example nights -- FROM TO [--sqlite] [--needs | --recovery | --hosts] [--write FILE]`.
 //!
 //! `FROM` is the first seed, `TO` the one after the last. With `--write` the figure is put between the markers of that file. With
 //! `--needs` the programs are asked after each round what needs a person, and the figure is about that. With `--recovery` the figure is
-//! how long work stands still after a death or a refusal, with the watchers and with Hermes alone.
+//! how long work stands still after a death or a refusal, with the watchers and with Hermes alone. With `--hosts` the nights are those of three
+//! hosts on one board; `--without GUARD` leaves a guard out of them, such as `epoch`.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::expect_used)]
 
 use std::process::ExitCode;
 
 use testkit::sim::recovery::{Arm, Recovery, Stop, recoveries};
+use testkit::sim::several::{self, Without};
 use testkit::sim::{Broken, Engine, Needs, Tally, nights};
 
 /// What may be said of a hundred without being true.
@@ -28,6 +30,9 @@ fn main() -> ExitCode {
         println!("{figure}");
         file.into_iter().for_each(|file| write(file, "recovery", &figure));
         return ExitCode::SUCCESS;
+    }
+    if args.iter().any(|a| a == "--hosts") {
+        return of_hosts((from, to), &args, file);
     }
     let (sum, broken) = nights(from, to, engine, is_asked);
     let head = head(from, to, engine, if is_asked { " --needs" } else { "" });
@@ -51,6 +56,33 @@ fn main() -> ExitCode {
         );
         return ExitCode::FAILURE;
     }
+    ExitCode::SUCCESS
+}
+
+/// Nights of three hosts.
+fn of_hosts((from, to): (u64, u64), args: &[String], file: Option<&String>) -> ExitCode {
+    let value = args.iter().position(|a| a == "--without").and_then(|at| args.get(at + 1));
+    let without =
+        value.map(|name| Without::ALL.into_iter().find(|w| format!("{w:?}").to_lowercase() == *name));
+    if without == Some(None) {
+        eprintln!("nights: --without takes one of {:?}, in small letters", Without::ALL);
+        return ExitCode::from(2);
+    }
+    let (sum, broken) = several::nights(from, to, without.flatten());
+    let mut figure = head(from, to, Engine::Memory, " --hosts") + "| what | how often |\n|---|---:|\n";
+    for (what, n) in sum.rows() {
+        figure.push_str(&format!("| {what} | {n} |\n"));
+    }
+    figure.push_str(&format!("| nights in which a promise was broken | {} |\n", broken.len()));
+    println!("{figure}");
+    for b in &broken {
+        println!("night {} BROKEN: {}", b.seed, b.what.lines().next().unwrap_or_default());
+    }
+    if let Some(first) = broken.first() {
+        println!("{first}");
+        return ExitCode::FAILURE;
+    }
+    file.into_iter().for_each(|file| write(file, "hosts", &figure));
     ExitCode::SUCCESS
 }
 

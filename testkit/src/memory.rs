@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 use shared::base::error::{Error, Kind, Result};
+use shared::base::registry::NAMES;
 use shared::base::time::Time;
 use shared::board::image::{Cell, Column, Turn};
+use shared::board::several_hosts::{OVERTAKEN, is_for_all};
 use shared::board::verification::{self, Failure};
 use shared::board::{
     Attendance, Attended, Board, BoardId, CardMade, Change, Comment, Detail, Duty, Entry, Event, EventKind,
@@ -25,6 +27,15 @@ pub struct MemoryBoard {
     rows: Rc<RefCell<Rows>>,
     is_shared: bool,
     hosts: Rc<RefCell<Hosts>>,
+    /// The pass of a watcher that attended over this connection.
+    pass: Option<Pass>,
+}
+
+/// A pass that may decide for the whole board, and the epoch when it began to look.
+#[derive(Debug, Clone)]
+struct Pass {
+    program: String,
+    epoch: i64,
 }
 
 /// The hosts of a board that several share, and its clock.
@@ -34,6 +45,8 @@ pub struct Hosts {
     pub now: Time,
     /// Every host that attended, by its name, with the boot id that it said last.
     pub all: BTreeMap<String, (String, Neighbour)>,
+    /// How often a watcher decided for the whole board.
+    pub epoch: i64,
 }
 
 /// The tables. Columns that no part of [`Detail`] shows are not kept.
@@ -51,14 +64,16 @@ pub struct Rows {
     pub links: BTreeSet<(String, String)>,
     /// Where tasks are worked on; no entry where none is said.
     pub places: BTreeMap<String, Place>,
+    /// How often another server took over.
+    pub timeline: u32,
 }
 
 impl MemoryBoard {
     /// An empty board; `own` as [`Board::is_own`] tells it.
     pub fn new(own: bool) -> MemoryBoard {
         let id = BoardId { at: "memory".into(), slug: None, root: None };
-        let hosts = Hosts { now: Time(0), all: BTreeMap::new() };
-        MemoryBoard { id, own, rows: Rc::default(), is_shared: false, hosts: Rc::new(RefCell::new(hosts)) }
+        let hosts = Rc::new(RefCell::new(Hosts { now: Time(0), all: BTreeMap::new(), epoch: 0 }));
+        MemoryBoard { id, own, rows: Rc::default(), is_shared: false, hosts, pass: None }
     }
 
     /// The same board as one that several hosts share, whose clock stands at `now`.
@@ -80,6 +95,22 @@ impl MemoryBoard {
         let rows = Rc::new(RefCell::new(self.rows().clone()));
         let hosts = Rc::new(RefCell::new(self.hosts_mut().clone()));
         MemoryBoard { rows, hosts, ..self.clone() }
+    }
+
+    /// The pass over this connection takes what was decided so far for what it saw.
+    pub fn looks_anew(&mut self) {
+        let epoch = self.hosts_mut().epoch;
+        self.pass.iter_mut().for_each(|pass| pass.epoch = epoch);
+    }
+
+    /// Another server takes over. `from`: what it knows, where the last words did not reach it.
+    pub fn fail_over(&self, from: Option<&MemoryBoard>) {
+        let (timeline, now) = (self.rows().timeline + 1, self.hosts_mut().now);
+        if let Some(from) = from {
+            *self.rows_mut() = from.rows().clone();
+            *self.hosts_mut() = Hosts { now, ..from.hosts_mut().clone() };
+        }
+        self.rows_mut().timeline = timeline;
     }
 
     /// The same board of a Hermes root, whose folder nobody looks into.
@@ -128,7 +159,13 @@ impl Board for MemoryBoard {
         let rows = self.rows();
         let its = rows.tasks.values().filter(|(t, _)| t.claim_host() == Some(me.host));
         let until = its.filter_map(|(t, _)| t.claim_expires).max();
-        self.is_shared.then(|| self.hosts_mut().attend(&self.id, me, until)).transpose()
+        let attended = self.is_shared.then(|| self.hosts_mut().attend(&self.id, me, until)).transpose();
+        drop(rows);
+        if attended.is_ok() && matches!(me.duty, Duty::Works | Duty::Heals) {
+            let (program, epoch) = (me.program.to_owned(), self.hosts_mut().epoch);
+            self.pass = NAMES.contains(&me.program).then_some(Pass { program, epoch });
+        }
+        attended
     }
 
     fn forget_host(&mut self, host: &str) -> Result<()> {
@@ -232,19 +269,43 @@ impl Board for MemoryBoard {
     }
 
     fn apply(&mut self, now: Time, steps: &[Step], _patience: Duration) -> Result<Vec<Outcome>> {
-        let mut rows = self.rows_mut();
-        let mut done = BTreeSet::new();
+        let mut rows = self.rows.borrow_mut();
+        let is_of_before = |step: &Step| {
+            let seen = step.expect.as_ref().map(|e| timeline_of(&e.mark));
+            seen.is_some_and(|seen| seen != rows.timeline)
+        };
+        if self.is_shared && steps.iter().any(is_of_before) {
+            return Ok(vec![Outcome::Moved { what: "the server changed over".into() }; steps.len()]);
+        }
+        let mut hosts = self.hosts.borrow_mut();
+        let decides = |step: &Step, pass: &Option<Pass>| {
+            pass.as_ref().is_some_and(|pass| is_for_all(&pass.program, step))
+        };
+        let is_overtaken = self.pass.as_ref().is_some_and(|pass| pass.epoch != hosts.epoch);
+        let (mut done, mut has_decided) = (BTreeSet::new(), false);
         let one = |step: &Step| {
             if let Some(first) = step.after.iter().find(|t| !done.contains(*t)) {
                 return Outcome::Moved { what: format!("{first} was not changed") };
             }
+            if is_overtaken && decides(step, &self.pass) {
+                return Outcome::Moved { what: OVERTAKEN.to_owned() };
+            }
             let outcome = rows.step(now, step);
             if matches!(outcome, Outcome::Applied { .. }) {
                 done.insert(step.task.clone());
+                has_decided |= decides(step, &self.pass);
             }
             outcome
         };
-        Ok(steps.iter().map(one).collect())
+        let outcomes = steps.iter().map(one).collect();
+        if has_decided {
+            hosts.epoch += 1;
+        }
+        // What it decided itself is no news to it.
+        if let Some(pass) = self.pass.as_mut().filter(|_| has_decided) {
+            pass.epoch += 1;
+        }
+        Ok(outcomes)
     }
 }
 
@@ -471,7 +532,12 @@ impl Rows {
     }
 
     fn mark(&self, id: &str) -> String {
-        format!("e{}", self.telling(id).map(|(n, _)| n).max().unwrap_or(0))
+        let newest = self.telling(id).map(|(n, _)| n).max().unwrap_or(0);
+        // On the next timeline the same number may stand for other words.
+        match self.timeline {
+            0 => format!("e{newest}"),
+            timeline => format!("e{newest}.{timeline}"),
+        }
     }
 
     fn parents<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a Task> {
@@ -732,6 +798,11 @@ impl Rows {
         self.runs.insert(n, (id.to_owned(), run));
         Some(n)
     }
+}
+
+/// The timeline that a mark is of.
+fn timeline_of(mark: &str) -> u32 {
+    mark.split_once('.').and_then(|(_, timeline)| timeline.parse().ok()).unwrap_or(0)
 }
 
 /// Whether no row that is there already is touched.

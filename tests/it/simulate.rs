@@ -3,7 +3,7 @@
 //! A night that breaks one prints the test to be pasted here. Many more of them, with the figure for `docs/evidence/reliability.md`:
 //! `cargo run --release -p watchbill-testkit --example nights -- 0 100000 --write docs/evidence/reliability.md`.
 
-use testkit::sim::{Engine, Night, Tally, nights};
+use testkit::sim::{Engine, Night, Tally, nights, several};
 
 fn night(seed: u64, engine: Engine) -> Tally {
     Night::new(seed).on(engine).run().unwrap_or_else(|broken| panic!("night {seed}: {broken}"))
@@ -87,4 +87,19 @@ fn nights_that_once_broke_a_promise_are_whole() {
     for seed in asked {
         Night::new(seed).asked().run().unwrap_or_else(|broken| panic!("night {seed}: {broken}"));
     }
+}
+
+/// Nights of three hosts on one board, cut off, switched off and suspended, on a server from which another one takes over. Ten thousand of
+/// them, with the figure for `docs/evidence/reliability.md`: the same command with `0 10000 --hosts`.
+#[test]
+fn nights_of_three_hosts_break_no_promise() {
+    let (all, broken) = several::nights(0, 100, None);
+    if let Some(first) = broken.first() {
+        panic!("night {}: {first}", first.seed);
+    }
+    assert_eq!(all.nights, 100);
+    // Nights in which nothing happens would prove nothing.
+    assert!(all.applied > 500 && all.gone > 50 && all.fenced > 100 && all.ends > 500, "{all:?}");
+    assert!(all.lossy > 100 && all.failovers > 50 && all.changed_over > 20 && all.taken > 5, "{all:?}");
+    assert!(all.robbed > 5 && all.overtaken > 0 && all.came_back > 0 && all.doubts > 50, "{all:?}");
 }

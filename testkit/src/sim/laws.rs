@@ -180,7 +180,7 @@ pub(super) fn after(
 }
 
 /// One cause, one open card, and never a card about a card.
-fn cards(all: &[Task]) -> Option<String> {
+pub(super) fn cards(all: &[Task]) -> Option<String> {
     let mut open: BTreeMap<String, &str> = BTreeMap::new();
     let ids: BTreeSet<&str> = all
         .iter()

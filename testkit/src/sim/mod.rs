@@ -13,6 +13,7 @@ mod machine;
 pub mod model;
 mod passes;
 pub mod recovery;
+pub mod several;
 mod trees;
 mod trials;
 mod truth;

@@ -129,6 +129,8 @@ pub(super) fn may_wait(t: &Task) -> bool {
         Status::Scheduled | Status::Blocked => true,
         // Behind a card only where it was tried before, or stopped.
         Status::Todo => t.started_at.is_some() || t.block_kind.is_some(),
+        // Sent there by a loop of blocks: its card may have been answered long ago, while no pass ran.
+        Status::Triage => t.block_kind.is_some(),
         _ => false,
     }
 }

@@ -407,6 +407,7 @@ fn what_waits_is_told_from_its_row_alone() {
         (Status::Scheduled, true, true, true),
         (Status::Blocked, true, true, true),
         (Status::Todo, false, true, true),
+        (Status::Triage, false, false, true),
         (Status::Ready, false, false, false),
         (Status::Running, false, false, false),
         (Status::Done, false, false, false),
