@@ -5,6 +5,7 @@
 mod changeover; // one server takes over from another
 mod contract; // the story that every engine is told
 mod copying; // a whole board, from a file to a server and back
+mod distance; // a server that is some way off
 mod epochs; // one host at a time decides for the board
 mod gate; // who gets in, and what one is told who does not
 mod hosts; // who works on the board, by the server's clock
