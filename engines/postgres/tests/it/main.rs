@@ -3,6 +3,7 @@
 #![allow(unreachable_pub, missing_docs, reason = "a test's name is its documentation")]
 
 mod changeover; // one server takes over from another
+mod clients; // who claims and ends tasks while something happens to the server
 mod contract; // the story that every engine is told
 mod copying; // a whole board, from a file to a server and back
 mod distance; // a server that is some way off
