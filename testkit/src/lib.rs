@@ -4,6 +4,7 @@
 pub mod chance;
 pub mod crowd;
 pub mod generate;
+pub mod histories;
 pub mod memory;
 pub mod page;
 pub mod pruning;

@@ -12,9 +12,9 @@ use board::image::Cell;
 
 use crate::address::Address;
 use crate::reads::quoted;
-use crate::server::{Arg, Fault, Server, args};
+use crate::server::{Arg, Fault, READ, Server, args};
 use crate::writes::WRITE;
-use crate::{PostgresBoard, READ, alone, tried};
+use crate::{PostgresBoard, alone, tried};
 
 /// Between two statements the other board is waited for. Who is gone without a word still blocks nobody for ever.
 const WAITS: &str = "SET LOCAL idle_in_transaction_session_timeout = '10min'";

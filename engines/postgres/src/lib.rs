@@ -35,7 +35,7 @@ use self::address::Address;
 pub use self::address::Secrets;
 pub use self::engine::Postgres;
 use self::reads::quoted;
-use self::server::{Fault, Server, Tries, args};
+use self::server::{Fault, READ, Server, Tries, args};
 use self::upgrading::{PRUNES, SHAPE};
 use self::writes::{Part, WRITE, take, write};
 
@@ -96,9 +96,9 @@ impl PostgresBoard {
         let address = Address::read(url)?;
         let mut server = Held::default();
         let meta = tried(&mut server, &address, secrets, patience, |server, left| {
-            server.begin(READ, left)?;
+            server.begin_reading(left);
             let meta = meta(server)?;
-            server.batch("COMMIT")?;
+            server.end_reading();
             Ok(meta)
         })?;
         let meta = meta.ok_or_else(|| upgrading::no_board(&address))?;
@@ -241,20 +241,23 @@ impl PostgresBoard {
     ) -> Result<T> {
         let plans = &mut self.plans;
         tried(&mut self.server, &self.address, &self.secrets, self.patience, |server, left| {
-            server.begin(how, left)?;
+            match how {
+                READ => server.begin_reading(left),
+                _ => server.begin(how, left)?,
+            }
             server.plans = plans.as_ref().map(|_| Vec::new());
             let done = of(server)?;
             if let (Some(all), Some(new)) = (plans.as_mut(), server.plans.take()) {
                 all.extend(new);
             }
-            server.batch("COMMIT")?;
+            match how {
+                READ => server.end_reading(),
+                _ => server.batch("COMMIT")?,
+            }
             Ok(done)
         })
     }
 }
-
-/// A snapshot of its own: what one method tells belongs together.
-const READ: &str = "ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// Nobody else makes this board, or its roles, until the transaction ends.
 fn alone(server: &mut Server, address: &Address) -> std::result::Result<(), Fault> {

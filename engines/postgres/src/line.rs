@@ -25,6 +25,9 @@ const ANSWER: Duration = Duration::from_secs(35);
 /// How long it may take to take leave of a server.
 const LEAVE: Duration = Duration::from_secs(1);
 
+/// A statement on its way.
+pub(crate) type Asked<'a, T> = Pin<Box<dyn Future<Output = Result<T, tokio_postgres::Error>> + 'a>>;
+
 type Driver = Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>;
 
 /// A connection, which moves while somebody asks something over it.
@@ -56,6 +59,38 @@ impl Line {
         asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Fault> {
         self.within(ANSWER, asked)
+    }
+
+    /// What the server answers to all of these, which are sent one behind the other in one round trip. Of several faults the first one.
+    pub(crate) fn answers<T>(&mut self, asked: Vec<Asked<'_, T>>) -> Result<Vec<T>, Fault> {
+        let longest = ANSWER.saturating_mul(u32::try_from(asked.len()).unwrap_or(u32::MAX));
+        let mut all: Vec<(Asked<'_, T>, Option<T>)> = asked.into_iter().map(|one| (one, None)).collect();
+        let told = poll_fn(|cx| {
+            let mut waits = false;
+            for (asked, told) in all.iter_mut().filter(|(_, told)| told.is_none()) {
+                match asked.as_mut().poll(cx) {
+                    Poll::Ready(Ok(one)) => *told = Some(one),
+                    Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
+                    Poll::Pending => waits = true,
+                }
+            }
+            if waits { Poll::Pending } else { Poll::Ready(Ok(())) }
+        });
+        self.within(longest, told)?;
+        Ok(all.into_iter().filter_map(|(_, told)| told).collect())
+    }
+
+    /// Sends something whose answer changes nothing, and does not wait for it.
+    pub(crate) fn send(&mut self, asked: impl Future) {
+        let Line { runtime: Some(runtime), driver } = self else { return };
+        let mut asked = pin!(asked);
+        runtime.block_on(poll_fn(|cx| {
+            _ = asked.as_mut().poll(cx);
+            if driver.as_mut().is_some_and(|driver| driver.as_mut().poll(cx).is_ready()) {
+                *driver = None;
+            }
+            Poll::Ready(())
+        }));
     }
 
     fn within<T>(

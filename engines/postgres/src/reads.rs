@@ -132,6 +132,39 @@ fn event(row: &Row, first: usize) -> Event {
     }
 }
 
+/// One part of what is read of each task: its statement, and how many rows at most.
+type Part<'a> = (&'a str, i64);
+
+/// Rows of these tasks for each of these parts, and first what a statement tells of all of them, in one round trip.
+fn parts_of<const N: usize>(
+    server: &mut Server,
+    ids: &[&str],
+    whole: Option<&str>,
+    parts: [Part<'_>; N],
+) -> Result<(Vec<Row>, [Vec<Row>; N]), Fault> {
+    let ids = || ids.iter().copied().collect::<Arg<'_>>();
+    let of = |(part, most): Part<'_>| {
+        let sql = format!("SELECT t.id, part.* FROM unnest($1) t(id), LATERAL ({part} LIMIT $2) part");
+        (sql, vec![ids(), most.into()])
+    };
+    let whole = whole.map(|sql| (sql.to_owned(), vec![ids()]));
+    let is_whole = whole.is_some();
+    let all: Vec<(String, Vec<Arg<'_>>)> = whole.into_iter().chain(parts.map(of)).collect();
+    let asked: Vec<(&str, &[Arg<'_>])> = all.iter().map(|(sql, args)| (sql.as_str(), &args[..])).collect();
+    let mut told = server.all(&asked)?.into_iter();
+    let first = if is_whole { told.next().unwrap_or_default() } else { Vec::new() };
+    Ok((first, std::array::from_fn(|_| told.next().unwrap_or_default())))
+}
+
+/// These rows by the id of their task.
+fn by_task<T>(rows: &[Row], read: impl Fn(&Row) -> T) -> BTreeMap<String, Vec<T>> {
+    let mut all: BTreeMap<String, Vec<T>> = BTreeMap::new();
+    for row in rows {
+        all.entry(row.get(0)).or_default().push(read(row));
+    }
+    all
+}
+
 /// Rows of these tasks, by id.
 fn of_each<T>(
     server: &mut Server,
@@ -140,16 +173,11 @@ fn of_each<T>(
     most: i64,
     read: impl Fn(&Row) -> T,
 ) -> Result<BTreeMap<String, Vec<T>>, Fault> {
-    let mut all: BTreeMap<String, Vec<T>> = BTreeMap::new();
     if ids.is_empty() {
-        return Ok(all);
+        return Ok(BTreeMap::new());
     }
-    let sql = format!("SELECT t.id, part.* FROM unnest($1) t(id), LATERAL ({part} LIMIT $2) part");
-    let ids: Arg<'_> = ids.iter().copied().collect();
-    for row in server.rows(&sql, &[ids, most.into()])? {
-        all.entry(row.get(0)).or_default().push(read(&row));
-    }
-    Ok(all)
+    let (_, [rows]) = parts_of(server, ids, None, [(part, most)])?;
+    Ok(by_task(&rows, read))
 }
 
 /// All rows in one of these states.
@@ -305,25 +333,37 @@ fn said(row: &Row) -> Said {
     (row.get(1), Comment { author, body, at: Time(row.get(4)) })
 }
 
+/// The part of the newest comments; `more` narrows it.
+fn comments_of(whole: bool, more: &str) -> String {
+    // One character more than is kept: then it is seen that there was more.
+    let most = if whole { MAX_TEXT } else { MAX_FRONT + 1 };
+    format!(
+        "SELECT id, author, left(body, {most}) AS body, created_at FROM task_comments \
+         WHERE task_id = t.id {more} ORDER BY created_at DESC, id DESC"
+    )
+}
+
 /// The comments of these tasks, oldest first; whole, or the fronts of them.
 pub(crate) fn comments(
     server: &mut Server,
     ids: &[&str],
     whole: bool,
 ) -> Result<BTreeMap<String, Vec<Comment>>, Fault> {
-    // One character more than is kept: then it is seen that there was more.
-    let most = if whole { MAX_TEXT } else { MAX_FRONT + 1 };
-    let part = |more: &str| {
-        format!(
-            "SELECT id, author, left(body, {most}) AS body, created_at FROM task_comments \
-             WHERE task_id = t.id {more} ORDER BY created_at DESC, id DESC"
-        )
-    };
-    let mut all = of_each(server, ids, &part(""), MAX_COMMENTS as i64, said)?;
-    let full: Vec<&str> =
-        ids.iter().copied().filter(|id| all.get(*id).is_some_and(|c| c.len() >= MAX_COMMENTS)).collect();
+    let newest = of_each(server, ids, &comments_of(whole, ""), MAX_COMMENTS as i64, said)?;
+    with_markers(server, newest, whole)
+}
+
+/// The newest comments of some tasks, and the markers that stand before them.
+fn with_markers(
+    server: &mut Server,
+    mut all: BTreeMap<String, Vec<Said>>,
+    whole: bool,
+) -> Result<BTreeMap<String, Vec<Comment>>, Fault> {
+    let full: Vec<String> =
+        all.iter().filter(|(_, c)| c.len() >= MAX_COMMENTS).map(|(id, _)| id.clone()).collect();
+    let full: Vec<&str> = full.iter().map(String::as_str).collect();
     // A marker counts however many comments came after it.
-    let marked = part("AND lower(left(task_comments.body, 10) COLLATE \"C\") = 'watchbill:'");
+    let marked = comments_of(whole, "AND lower(left(task_comments.body, 10) COLLATE \"C\") = 'watchbill:'");
     for (id, markers) in of_each(server, &full, &marked, MANY, said)? {
         let newest = all.entry(id).or_default();
         let known: BTreeSet<i64> = newest.iter().map(|(n, _)| *n).collect();
@@ -342,26 +382,30 @@ pub(crate) fn comments(
 
 /// The whole stories of these tasks, each once.
 pub(crate) fn look(server: &mut Server, ids: &[&str]) -> Result<BTreeMap<String, Detail>, Fault> {
-    let asked: Arg<'_> = ids.iter().copied().collect();
-    let sql = format!("SELECT {TASK}, {PLACE}, left(body, 1048576), mark FROM tasks WHERE id = ANY($1)");
-    let rows = server.rows(&sql, &[asked])?;
-    let ids: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
-    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    if ids.is_empty() {
-        return Ok(BTreeMap::new());
-    }
+    let whole = format!("SELECT {TASK}, {PLACE}, left(body, 1048576), mark FROM tasks WHERE id = ANY($1)");
     let runs_of =
         format!("SELECT {RUN} FROM task_runs WHERE task_id = t.id ORDER BY started_at DESC, id DESC");
-    let mut runs = of_each(server, &ids, &runs_of, MAX_RUNS as i64, |row| run(row, 1))?;
     let [noise, turns] = [EventKind::NOISE, EventKind::TURNS].map(quoted);
     let events_of = |kinds: &str| {
         format!(
             "SELECT id, {EVENT} FROM task_events WHERE task_id = t.id AND kind {kinds} ORDER BY created_at DESC, id DESC"
         )
     };
+    let kin = "SELECT p.id, p.title, p.status, p.idempotency_key FROM task_links l JOIN tasks p ON p.id = l.parent_id WHERE l.child_id = t.id";
+    // `;` is the byte after `:`, so this is every key with the prefix, by index.
+    let keyed = "SELECT id, idempotency_key, status, created_at FROM tasks \
+         WHERE idempotency_key >= 'distress:' || t.id || ':' AND idempotency_key < 'distress:' || t.id || ';'";
+    let parts = [
+        (runs_of.as_str(), MAX_RUNS as i64),
+        (&events_of(&format!("NOT IN ({noise})")), MAX_EVENTS as i64),
+        (&comments_of(false, ""), MAX_COMMENTS as i64),
+        (kin, MANY),
+        (keyed, MANY),
+    ];
+    let (rows, [runs, events, comments, parents, cards]) = parts_of(server, ids, Some(&whole), parts)?;
+    let mut runs = by_task(&runs, |row| run(row, 1));
     let numbered = |row: &Row| (row.get::<_, i64>(1), event(row, 2));
-    let mut events =
-        of_each(server, &ids, &events_of(&format!("NOT IN ({noise})")), MAX_EVENTS as i64, numbered)?;
+    let mut events = by_task(&events, numbered);
     // Whoever writes a thousand comments must not push out what holds or stops the task.
     let full: BTreeSet<String> =
         events.iter().filter(|(_, all)| all.len() >= MAX_EVENTS).map(|(id, _)| id.clone()).collect();
@@ -373,26 +417,22 @@ pub(crate) fn look(server: &mut Server, ids: &[&str]) -> Result<BTreeMap<String,
         let known: BTreeSet<i64> = newest.iter().map(|(n, _)| *n).collect();
         newest.extend(turns.into_iter().filter(|(n, _)| !known.contains(n)));
     }
-    let mut comments = comments(server, &ids, false)?;
-    let kin = "SELECT p.id, p.title, p.status, p.idempotency_key FROM task_links l JOIN tasks p ON p.id = l.parent_id WHERE l.child_id = t.id";
-    let mut parents = of_each(server, &ids, kin, MANY, |row| -> Parent {
+    let mut comments = with_markers(server, by_task(&comments, said), false)?;
+    let mut parents = by_task(&parents, |row| -> Parent {
         let (id, title) = (row.get(1), text(row, 2).unwrap_or_default());
         let status = Status::from(row.get::<_, String>(3));
         (Kin { id, title, status, stray_title: false }, text(row, 4))
-    })?;
+    });
     name(server, parents.values_mut().flatten())?;
     let bare = |all: Vec<Parent>| all.into_iter().map(|(kin, _)| kin).collect::<Vec<Kin>>();
     let mut parents: BTreeMap<String, Vec<Kin>> =
         parents.into_iter().map(|(id, all)| (id, bare(all))).collect();
-    // `;` is the byte after `:`, so this is every key with the prefix, by index.
-    let keyed = "SELECT id, idempotency_key, status, created_at FROM tasks \
-         WHERE idempotency_key >= 'distress:' || t.id || ':' AND idempotency_key < 'distress:' || t.id || ';'";
-    let mut cards = of_each(server, &ids, keyed, MANY, |row| CardMade {
+    let mut cards = by_task(&cards, |row| CardMade {
         id: row.get(1),
         key: row.get(2),
         status: Status::from(row.get::<_, String>(3)),
         created_at: Time(row.get(4)),
-    })?;
+    });
     for all in parents.values_mut() {
         all.sort_by(|a, b| a.id.cmp(&b.id));
     }

@@ -10,7 +10,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, NoTls, Row, SimpleQueryMessage};
 
 use crate::address::{Address, At, Secrets};
-use crate::line::{Line, STATEMENT};
+use crate::line::{Asked, Line, STATEMENT};
 use crate::tls::Refusal;
 
 /// A value in a statement. PostgreSQL has no text with a NUL byte: one becomes U+FFFD.
@@ -95,6 +95,8 @@ pub(crate) struct Server {
     pub(crate) timeline: u32,
     /// Statements with their plans, while somebody asks for them.
     pub(crate) plans: Option<Vec<(String, String)>>,
+    /// The begin of a transaction that only reads. It goes with the first statement, in one round trip.
+    begins: Option<String>,
 }
 
 impl Server {
@@ -117,24 +119,46 @@ impl Server {
             None => Line::connect(&config, NoTls),
         };
         let (client, line) = connected.map_err(|fault| fault.of_password(address, at, secrets))?;
-        Ok(Server { client, line, schema: address.schema.clone(), timeline, plans: None })
+        Ok(Server { client, line, schema: address.schema.clone(), timeline, plans: None, begins: None })
     }
 
     /// Begins a transaction. Settings go with it: a pool in transaction mode keeps none between two transactions.
     /// One message, one round trip. It also tells the timeline: behind a pool each transaction may be one of another server.
     pub(crate) fn begin(&mut self, how: &str, patience: Duration) -> Result<(), Fault> {
+        let sql = self.beginning(how, patience);
+        let told = self.line.answer(self.client.simple_query(&sql))?;
+        self.began(&told)
+    }
+
+    /// Begins a transaction that only reads: with its first statement, so that it costs no round trip. A write must not be sent before it
+    /// is known that its transaction began.
+    pub(crate) fn begin_reading(&mut self, patience: Duration) {
+        self.begins = Some(self.beginning(READ, patience));
+    }
+
+    /// Ends such a transaction. Nothing rests on the answer, and nobody waits for it.
+    pub(crate) fn end_reading(&mut self) {
+        if self.begins.take().is_none() {
+            self.line.send(self.client.batch_execute("COMMIT"));
+        }
+    }
+
+    fn beginning(&self, how: &str, patience: Duration) -> String {
         // 0 would be no limit at all.
         let patience = patience.as_millis().clamp(1, 600_000);
         // Without `jit`: for one wrong guess at a cost the compiler takes longer than a whole pass.
-        let sql = format!(
+        format!(
             "BEGIN {how}; SET LOCAL search_path = \"{schema}\"; SET LOCAL jit = off; \
              SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL statement_timeout = '{statement}s'; \
              SET LOCAL lock_timeout = '{patience}ms'; SET LOCAL idle_in_transaction_session_timeout = '15s'; \
              SET LOCAL synchronous_commit = on; SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)",
             schema = self.schema,
             statement = STATEMENT.as_secs(),
-        );
-        let told = self.line.answer(self.client.simple_query(&sql))?;
+        )
+    }
+
+    /// What the server said to a begin.
+    fn began(&mut self, told: &[SimpleQueryMessage]) -> Result<(), Fault> {
         let timeline = told.iter().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => u32::from_str_radix(row.get(0)?, 16).ok(),
             _ => None,
@@ -154,13 +178,41 @@ impl Server {
 
     /// One statement, in one round trip and without a name: a pool in transaction mode knows no names.
     pub(crate) fn rows(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Vec<Row>, Fault> {
-        let typed: Vec<_> = args.iter().map(Arg::typed).collect();
-        if let Some(plans) = &mut self.plans {
-            let plan = self.line.answer(self.client.query_typed(&format!("EXPLAIN {sql}"), &typed))?;
-            let lines: Vec<&str> = plan.iter().map(|row| row.get(0)).collect();
-            plans.push((sql.to_owned(), lines.join("\n")));
+        Ok(self.all(&[(sql, args)])?.pop().unwrap_or_default())
+    }
+
+    /// Statements of which none needs the answer of another one, in one round trip.
+    pub(crate) fn all(&mut self, asked: &[(&str, &[Arg<'_>])]) -> Result<Vec<Vec<Row>>, Fault> {
+        let begins = self.begins.take();
+        let typed: Vec<Vec<_>> =
+            asked.iter().map(|(_, args)| args.iter().map(Arg::typed).collect()).collect();
+        let client = &self.client;
+        let mut sent: Vec<Asked<'_, Told>> = Vec::new();
+        if let Some(begins) = &begins {
+            sent.push(Box::pin(async { Ok(Told::Begin(client.simple_query(begins).await?)) }));
         }
-        self.line.answer(self.client.query_typed(sql, &typed))
+        for ((sql, _), typed) in asked.iter().zip(&typed) {
+            if self.plans.is_some() {
+                let explain = format!("EXPLAIN {sql}");
+                sent.push(Box::pin(
+                    async move { Ok(Told::Plan(client.query_typed(&explain, typed).await?)) },
+                ));
+            }
+            sent.push(Box::pin(async move { Ok(Told::Rows(client.query_typed(sql, typed).await?)) }));
+        }
+        let (mut all, mut statements) = (Vec::new(), asked.iter());
+        for told in self.line.answers(sent)? {
+            match told {
+                Told::Begin(told) => self.began(&told)?,
+                Told::Plan(plan) => {
+                    let lines: Vec<&str> = plan.iter().map(|row| row.get(0)).collect();
+                    let sql = statements.next().map(|(sql, _)| (*sql).to_owned()).unwrap_or_default();
+                    self.plans.get_or_insert_default().push((sql, lines.join("\n")));
+                }
+                Told::Rows(rows) => all.push(rows),
+            }
+        }
+        Ok(all)
     }
 
     /// One statement that tells at most one row.
@@ -168,6 +220,16 @@ impl Server {
         Ok(self.rows(sql, args)?.into_iter().next())
     }
 }
+
+/// What was answered to one of several statements.
+enum Told {
+    Begin(Vec<SimpleQueryMessage>),
+    Plan(Vec<Row>),
+    Rows(Vec<Row>),
+}
+
+/// A snapshot of its own: what one method tells belongs together.
+pub(crate) const READ: &str = "ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// Why something was not done.
 #[derive(Debug)]

@@ -1,14 +1,17 @@
 //! One server takes over from another: what was seen on the one is no ground for a write on the other, and the old one is not believed.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use base::error::Kind;
 use board::{Board, Mode, Outcome, Status, hermes};
+use testkit::histories::{Act, Call, State, Told, check};
 use watchbill_postgres::{PostgresBoard, Secrets};
 
+use crate::clients::{CLIENTS, Way, at_work, fill, is_sound, last_looks};
 use crate::programs::Machine;
 use crate::races::{NOW, add, look, step, trail};
-use crate::server::{PATIENCE, durable};
+use crate::server::{PATIENCE, Server, durable};
 
 #[test]
 fn what_was_seen_before_a_change_over_is_no_ground_for_a_write_after_it() {
@@ -92,4 +95,104 @@ fn what_no_replica_has_is_not_acknowledged() {
         assert!(std::time::Instant::now() < until);
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// 16 clients, a server and its replica, which takes over after so many answers. What they were told, with a last look at each task.
+fn through_a_failover(
+    way: Way,
+    answers: usize,
+    before: impl FnOnce(&Server, &Server),
+) -> Option<(Server, Vec<Call>)> {
+    let mut primary = durable()?;
+    let name = {
+        let place = primary.board();
+        fill(&mut place.hand(), 3_000);
+        place.name.clone()
+    };
+    let replica = primary.replica();
+    let url = replica.url_after(&primary.folder, &name);
+    let mut calls = at_work(&url, way, |heard| {
+        heard.wait(answers);
+        before(&primary, &replica);
+        heard.wait(answers / 2);
+        primary.dies();
+        replica.is_promoted();
+        heard.wait(answers);
+    });
+    let url = replica.url("watchbill", &name);
+    let mut board = PostgresBoard::open(&url, Mode::Change, PATIENCE, &Secrets::default()).unwrap();
+    let looks = last_looks(&mut board, &calls);
+    calls.extend(looks);
+    let mut hand = postgres::Client::connect(&replica.plain(), postgres::NoTls).unwrap();
+    hand.batch_execute(&format!("SET search_path = {name}")).unwrap();
+    is_sound(&mut hand);
+    Some((replica, calls))
+}
+
+fn applied(calls: &[Call], act: Act) -> usize {
+    calls.iter().filter(|call| call.act == act && call.told == Told::Applied).count()
+}
+
+#[test]
+fn a_synchronous_replica_that_takes_over_goes_on_with_the_same_board() {
+    let way = Way { beats: 1, every: Duration::ZERO };
+    let synchronous = |primary: &Server, _: &Server| primary.is_synchronous();
+    let Some((_replica, calls)) = through_a_failover(way, 400, synchronous) else { return };
+    let tasks = check(&calls).unwrap();
+    let unsure = calls.iter().filter(|call| call.told == Told::Nothing).count();
+    println!(
+        "{CLIENTS} clients, a synchronous replica takes over: {} calls on {tasks} tasks, {} claims and {} ends acknowledged, {unsure} without an answer",
+        calls.len(),
+        applied(&calls, Act::Claim),
+        applied(&calls, Act::Complete)
+    );
+}
+
+/// What a replica did not have when it took over is gone. A task then has two workers until the first one's next heartbeat, and no longer.
+#[test]
+fn after_a_replica_that_lost_the_last_second_nobody_keeps_a_task_that_another_has() {
+    let every = Duration::from_millis(500);
+    let lose = |_: &Server, replica: &Server| replica.is_cut_off();
+    let Some((_replica, calls)) = through_a_failover(Way { beats: 2, every }, 200, lose) else { return };
+    assert!(check(&calls).is_err(), "nothing was lost, so this shows nothing");
+    let mut tasks: BTreeMap<&str, Vec<&Call>> = BTreeMap::new();
+    calls.iter().for_each(|call| tasks.entry(&call.task).or_default().push(call));
+    let (mut again, mut both, mut longest) = (0, 0, 0);
+    for calls in tasks.values_mut() {
+        calls.sort_by_key(|call| call.begun);
+        let claims: Vec<&Call> =
+            calls.iter().copied().filter(|c| c.act == Act::Claim && c.told == Told::Applied).collect();
+        for pair in claims.windows(2) {
+            let (first, second) = (pair[0], pair[1]);
+            let is_its = |call: &Call| call.told == Told::State(State::Running(first.lock.clone()));
+            let mut its = calls.iter().copied().filter(|call| call.lock == first.lock && *call != first);
+            let gives_up = |call: &Call| {
+                matches!(call.act, Act::Complete | Act::Requeue) || call.act == Act::Look && !is_its(call)
+            };
+            let until = its.clone().find(|call| gives_up(call) && call.begun < second.ended);
+            if until.is_some_and(|call| call.act != Act::Look) {
+                continue;
+            }
+            // The first one did not end it: its claim is lost.
+            again += 1;
+            let late = its.clone().find(|c| c.told == Told::Applied && c.begun > second.ended);
+            assert_eq!(late, None, "a word of one who lost the task is taken");
+            // It goes on as if the task were its own, until it looks.
+            if until.is_none()
+                && let Some(learns) = its.find(|c| c.act == Act::Look && c.begun > second.ended)
+            {
+                assert!(!is_its(learns), "{learns:?}");
+                both += 1;
+                longest = longest.max(learns.ended - second.ended);
+            }
+        }
+    }
+    let ms = longest / 1_000_000;
+    println!(
+        "{CLIENTS} clients, a replica without the last second takes over: {again} claims were lost and made again, \
+         {both} of them while the first worker went on, for {ms} ms at most; a heartbeat is {} ms",
+        every.as_millis()
+    );
+    // One heartbeat, and what an answer takes on a machine with much else to do.
+    assert!(Duration::from_nanos(longest) < every + Duration::from_secs(5), "{ms} ms");
 }

@@ -11,8 +11,10 @@ use std::time::Duration;
 use base::error::Kind;
 use board::{Answer, Board, Change, Mode, Outcome, Status, hermes};
 use serde_json::json;
+use testkit::histories::{Act, State, Told, check};
 use watchbill_postgres::{PostgresBoard, Secrets};
 
+use crate::clients::{CLIENTS, Way, at_work, fill, is_sound, kills, last_looks};
 use crate::races::{NOW, add, step, trail};
 use crate::server::{PATIENCE, Place, Server, durable, shared};
 
@@ -22,7 +24,7 @@ fn what_was_acknowledged_survives_the_server_and_is_there_once() {
     let (name, url) = {
         let place = server.board();
         let mut board = place.open();
-        for client in 0..8 {
+        for client in 0..CLIENTS {
             add(&mut board, &format!("t_{client:08x}"), Status::Ready, &[]);
         }
         (place.name.clone(), place.url.clone())
@@ -30,7 +32,7 @@ fn what_was_acknowledged_survives_the_server_and_is_there_once() {
     let (over, acknowledged, busy) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
     // Each client counts: what it was told is written, and what it was not told about.
     let told: Vec<(Vec<usize>, Vec<usize>)> = std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..8)
+        let clients: Vec<_> = (0..CLIENTS)
             .map(|client| {
                 let (over, acknowledged, busy, url) = (&over, &acknowledged, &busy, &url);
                 scope.spawn(move || {
@@ -62,7 +64,7 @@ fn what_was_acknowledged_survives_the_server_and_is_there_once() {
                 })
             })
             .collect();
-        for _ in 0..3 {
+        for _ in 0..kills() {
             let before = acknowledged.load(Ordering::Relaxed);
             while acknowledged.load(Ordering::Relaxed) < before + 200 {
                 std::thread::sleep(Duration::from_millis(5));
@@ -86,9 +88,52 @@ fn what_was_acknowledged_survives_the_server_and_is_there_once() {
         assert_eq!(sound, *sure, "client {client}: each acknowledged write once, in order, and none besides");
     }
     println!(
-        "{} acknowledged writes, {} without an answer, 3 kills",
+        "{} acknowledged writes, {} without an answer, {} kills",
         acknowledged.load(Ordering::Relaxed),
-        busy.load(Ordering::Relaxed)
+        busy.load(Ordering::Relaxed),
+        kills()
+    );
+}
+
+/// Claims, heartbeats, ends and requeues of tasks that all clients may take: never two owners, and no acknowledged call is lost.
+#[test]
+fn what_clients_are_told_of_tasks_while_the_server_is_killed_one_board_can_have_told() {
+    let Some(mut server) = durable() else { return };
+    let (name, url) = {
+        let place = server.board();
+        fill(&mut place.hand(), 200 + 80 * kills());
+        (place.name.clone(), place.url.clone())
+    };
+    let way = Way { beats: 1, every: Duration::ZERO };
+    let mut calls = at_work(&url, way, |heard| {
+        for _ in 0..kills() {
+            heard.wait(200);
+            server.is_killed();
+        }
+        heard.wait(50);
+    });
+    let mut board = PostgresBoard::open(&url, Mode::Change, PATIENCE, &Secrets::default()).unwrap();
+    let looks = last_looks(&mut board, &calls);
+    let count = |told: fn(&Told) -> bool, act: fn(&Act) -> bool| {
+        calls.iter().filter(|call| told(&call.told) && act(&call.act)).count()
+    };
+    let (claims, ends) = (
+        count(|told| *told == Told::Applied, |act| *act == Act::Claim),
+        count(|told| *told == Told::Applied, |act| *act == Act::Complete),
+    );
+    let unsure = count(|told| *told == Told::Nothing, |_| true);
+    let all = calls.len();
+    let done = looks.iter().filter(|look| look.told == Told::State(State::Done)).count();
+    let unsure_ends = count(|told| *told == Told::Nothing, |act| *act == Act::Complete);
+    assert!((ends..=ends + unsure_ends).contains(&done), "{done} are done, {ends} were acknowledged");
+    calls.extend(looks);
+    let tasks = check(&calls).unwrap();
+    let mut hand = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
+    hand.batch_execute(&format!("SET search_path = {name}")).unwrap();
+    is_sound(&mut hand);
+    println!(
+        "{CLIENTS} clients, {} kills: {all} calls on {tasks} tasks, {claims} claims and {ends} ends acknowledged, {unsure} calls without an answer",
+        kills()
     );
 }
 

@@ -3,13 +3,16 @@
 #![allow(unreachable_pub, missing_docs, reason = "a test's name is its documentation")]
 
 mod changeover; // one server takes over from another
+mod clients; // who claims and ends tasks while something happens to the server
 mod contract; // the story that every engine is told
 mod copying; // a whole board, from a file to a server and back
+mod distance; // a server that is some way off
 mod epochs; // one host at a time decides for the board
 mod gate; // who gets in, and what one is told who does not
 mod hosts; // who works on the board, by the server's clock
 mod kills; // the server killed under its clients
 mod lending; // what Hermes does of a board on a server
+mod partitions; // links between hosts that are cut
 mod plans; // no read goes through a whole table
 mod programs; // what a person and a worker call
 mod pruning; // what is over for long is removed by the owner

@@ -1,11 +1,15 @@
 //! No statement goes through a whole table: on a board of many tasks, never analysed and analysed.
 
+use std::time::Duration;
+
 use base::time::Time;
 use board::prune::prune;
 use board::{Answer, Attendance, Board, Change, Duty, NewTask, Status, hermes};
 use serde_json::json;
 use watchbill_postgres::PostgresBoard;
 
+use crate::distance::Distance;
+use crate::programs::Machine;
 use crate::races::{NOW, look, step, trail};
 use crate::server::{PATIENCE, shared};
 
@@ -151,4 +155,24 @@ fn a_look_at_many_is_as_many_statements_as_a_look_at_one() {
     let one = count(&["t_00000032".to_owned()]);
     println!("{one} statements for one task, {} for {}", count(&ids), ids.len());
     assert!(count(&ids) <= one + 1);
+}
+
+/// A pass from far away waits for the server as often as one beside it, however many tasks there are.
+#[test]
+fn a_pass_that_only_looks_takes_twelve_round_trips_on_any_board() {
+    let Some(server) = shared() else { return };
+    let way = Distance::to(&server.folder, Duration::ZERO);
+    let fill = "INSERT INTO tasks (id, title, status, assignee, created_at, started_at, claim_lock, claim_expires, worker_pid)
+        SELECT 't_' || lpad(to_hex(n), 8, '0'), 'Task', 'running', 'luna', now_s() - 1200, now_s() - 1200, 'h2:7:x', now_s() + 9000, 7
+        FROM generate_series(1, $1) n; UPDATE tasks SET claim_lock = NULL, status = 'blocked' WHERE id < 't_00000005'";
+    for tasks in ["10", "300"] {
+        let place = server.board();
+        place.hand().batch_execute(&fill.replace("$1", tasks)).unwrap();
+        let machine = Machine::new("h1", &place.url);
+        machine.call(&["heal"]);
+        _ = way.counted();
+        let done = machine.command_on(&way.url(&place), &["heal", "--dry-run"]).output().unwrap();
+        assert!(done.stderr.is_empty(), "{}", String::from_utf8_lossy(&done.stderr));
+        assert_eq!(way.counted().0, 12, "{tasks} tasks");
+    }
 }

@@ -12,6 +12,8 @@ pub struct Machine {
     home: tempfile::TempDir,
     name: &'static str,
     url: String,
+    /// The command that starts its programs where they are to run.
+    within: Vec<String>,
 }
 
 impl Machine {
@@ -22,7 +24,14 @@ impl Machine {
         for program in ["watchbill", "heal", "synthesize-distress", "route-blocked", "board", "coord"] {
             std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_watchbill-postgres"), bin.join(program)).unwrap();
         }
-        Machine { home, name, url: url.to_owned() }
+        Machine { home, name, url: url.to_owned(), within: Vec::new() }
+    }
+
+    /// The same machine, whose programs are started by this command in their folder.
+    pub fn within(self, within: &[&str]) -> Machine {
+        let folder = format!("--wdns={}", self.home.path().display());
+        let within = within.iter().map(|word| (*word).to_owned()).chain([folder, "--".into()]).collect();
+        Machine { within, ..self }
     }
 
     /// The machine of a login role, whose password is `geheim`, on a board.
@@ -48,7 +57,15 @@ impl Machine {
 
     /// The same on another board.
     pub fn command_on(&self, url: &str, line: &[&str]) -> Command {
-        let mut command = Command::new(self.bin().join(line[0]));
+        let program = self.bin().join(line[0]);
+        let mut command = match self.within.split_first() {
+            None => Command::new(program),
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(program);
+                command
+            }
+        };
         command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.home.path());
         command.env("WATCHBILL_HOST_NAME", self.name).env("LC_ALL", "C.UTF-8");
         // The flags of `watchbill` are those of its subcommands.

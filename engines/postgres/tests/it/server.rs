@@ -57,18 +57,23 @@ pub struct Server {
 impl Server {
     /// A new server; `None` where the tests do without.
     pub fn start(settings: &[&str]) -> Option<Server> {
+        Server::start_in(&[], settings)
+    }
+
+    /// A new server whose programs are started by this command.
+    pub fn start_in(within: &[String], settings: &[&str]) -> Option<Server> {
         let Some(programs) = programs() else {
             println!("skipped: WATCHBILL_POSTGRES=skip");
             return None;
         };
         let made_in = tempfile::Builder::new().prefix("watchbill-pg-").tempdir().unwrap();
         let folder = made_in.path().to_owned();
-        let mut as_user = Vec::new();
+        let mut as_user = within.to_vec();
         if rustix::process::geteuid().is_root() {
             // PostgreSQL refuses to run as root.
             let user = ["postgres", "nobody"].into_iter().find_map(ids).expect("no user to run it as");
             chown(&folder, Some(user.0), Some(user.1)).unwrap();
-            as_user = vec!["setpriv".into(), format!("--reuid={}", user.0), format!("--regid={}", user.1)];
+            as_user.extend(["setpriv".into(), format!("--reuid={}", user.0), format!("--regid={}", user.1)]);
             as_user.extend(["--clear-groups".into(), "--".into()]);
         }
         let data = folder.join("data");
@@ -91,7 +96,8 @@ impl Server {
         let made = Command::new(&init[0]).args(&init[1..]).current_dir("/").output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         // Who is not the owner has to know a password.
-        let who = "local all watchbill trust\nlocal all all scram-sha-256\n";
+        let who =
+            "local all watchbill trust\nlocal replication watchbill trust\nlocal all all scram-sha-256\n";
         std::fs::write(data.join("pg_hba.conf"), who).unwrap();
         let settings: Vec<String> = settings.iter().map(|s| (*s).to_owned()).collect();
         // From here on it is the keeper's to take away.
@@ -123,6 +129,12 @@ impl Server {
 
     /// Stops every process of the server where it stands: whoever asks waits for an answer, and nobody refuses.
     pub fn freeze(&self) -> Frozen {
+        let frozen = Frozen(self.processes());
+        frozen.0.send(Signal::STOP);
+        frozen
+    }
+
+    fn processes(&self) -> Processes {
         let mut all = vec![self.pid];
         for entry in std::fs::read_dir("/proc").unwrap().flatten() {
             let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
@@ -132,22 +144,84 @@ impl Server {
                 all.extend(entry.file_name().to_str().and_then(|pid| pid.parse::<i32>().ok()));
             }
         }
-        let frozen = Frozen(all);
-        frozen.send(Signal::STOP);
-        frozen
+        Processes(all)
+    }
+
+    /// Ends every process of the server at once, as a power cut of its machine does. It does not come back.
+    pub fn dies(&mut self) {
+        self.processes().send(Signal::KILL);
+        drop(self.stdin.take());
+        self.keeper.wait().unwrap();
     }
 
     /// A server over a copy of this one's folder, as a backup of its machine would be.
     pub fn copied(&self) -> Server {
+        self.another(|folder| {
+            let frozen = self.freeze();
+            let copy =
+                Command::new("cp").arg("-a").arg(self.folder.join("data")).arg(folder).status().unwrap();
+            drop(frozen);
+            assert!(copy.success());
+            std::fs::remove_file(folder.join("data/postmaster.pid")).unwrap();
+        })
+    }
+
+    /// A replica, to which this server streams what it writes.
+    pub fn replica(&self) -> Server {
+        let replica = self.another(|folder| {
+            let (here, port) = (self.folder.display().to_string(), self.port().to_string());
+            let flags = ["-h", &here, "-p", &port, "-U", "watchbill", "-R", "--checkpoint=fast", "-D"];
+            let made = self.program("pg_basebackup").args(flags).arg(folder.join("data")).output().unwrap();
+            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        });
+        let mut hand = Client::connect(&self.plain(), NoTls).unwrap();
+        let streams = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'";
+        wait_for("a replica that streams", || hand.query_one(streams, &[]).unwrap().get::<_, i64>(0) > 0);
+        replica
+    }
+
+    /// From now on acknowledges only what a replica has as well.
+    pub fn is_synchronous(&self) {
+        let mut hand = Client::connect(&self.plain(), NoTls).unwrap();
+        hand.batch_execute("ALTER SYSTEM SET synchronous_standby_names = '*'").unwrap();
+        hand.batch_execute("SELECT pg_reload_conf()").unwrap();
+        let there = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+        wait_for("a synchronous replica", || hand.query_one(there, &[]).unwrap().get::<_, i64>(0) > 0);
+    }
+
+    /// From now on this replica hears nothing more of its server.
+    pub fn is_cut_off(&self) {
+        let mut hand = Client::connect(&self.plain(), NoTls).unwrap();
+        hand.batch_execute("ALTER SYSTEM SET primary_conninfo = ''").unwrap();
+        hand.batch_execute("SELECT pg_reload_conf()").unwrap();
+        let hears = "SELECT count(*) FROM pg_stat_wal_receiver";
+        wait_for("the end of the stream", || hand.query_one(hears, &[]).unwrap().get::<_, i64>(0) == 0);
+    }
+
+    /// This replica takes over.
+    pub fn is_promoted(&self) {
+        let done =
+            self.program("pg_ctl").arg("promote").arg("-w").arg("-D").arg(self.folder.join("data")).output();
+        let done = done.unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    /// One of PostgreSQL's programs, as the user of the server.
+    fn program(&self, name: &str) -> Command {
+        let path = self.programs.join(name).display().to_string();
+        let line: Vec<&String> = self.as_user.iter().chain([&path]).collect();
+        let mut command = Command::new(line[0]);
+        command.args(&line[1..]).current_dir("/");
+        command
+    }
+
+    /// A server like this one in a folder of its own, whose data this makes.
+    fn another(&self, makes: impl FnOnce(&Path)) -> Server {
         let made_in = tempfile::Builder::new().prefix("watchbill-pg-").tempdir().unwrap();
         let folder = made_in.path().to_owned();
         let owner = std::fs::metadata(&self.folder).unwrap();
         chown(&folder, Some(owner.uid()), Some(owner.gid())).unwrap();
-        let frozen = self.freeze();
-        let copy = Command::new("cp").arg("-a").arg(self.folder.join("data")).arg(&folder).status().unwrap();
-        drop(frozen);
-        assert!(copy.success());
-        std::fs::remove_file(folder.join("data/postmaster.pid")).unwrap();
+        makes(&folder);
         _ = made_in.keep();
         let (as_user, programs) = (self.as_user.clone(), self.programs.clone());
         let settings = self.settings.clone();
@@ -165,7 +239,7 @@ impl Server {
         assert!(client.query_one("SELECT pg_promote()", &[]).unwrap().get::<_, bool>(0), "{}", self.log());
     }
 
-    fn answers(&self) -> bool {
+    pub fn answers(&self) -> bool {
         let until = Instant::now() + Duration::from_secs(3);
         while Instant::now() < until {
             if Client::connect(&self.plain(), NoTls).is_ok() {
@@ -188,6 +262,12 @@ impl Server {
     /// How a client that is not ours connects.
     pub fn plain(&self) -> String {
         format!("host={} port={} user=watchbill dbname=postgres", self.folder.display(), self.port())
+    }
+
+    /// The address of a board that may be on a server with this socket, and else is on this one.
+    pub fn url_after(&self, first: &Path, board: &str) -> String {
+        let encoded = first.display().to_string().replace('/', "%2F");
+        self.url("watchbill", board).replacen('@', &format!("@{encoded},"), 1)
     }
 
     /// The address of a board on it.
@@ -214,10 +294,9 @@ impl Drop for Server {
     }
 }
 
-/// Processes that are stopped, as those of a machine that hangs.
-pub struct Frozen(Vec<i32>);
+struct Processes(Vec<i32>);
 
-impl Frozen {
+impl Processes {
     fn send(&self, signal: Signal) {
         for pid in &self.0 {
             // One may have ended since it was found.
@@ -226,9 +305,12 @@ impl Frozen {
     }
 }
 
+/// Processes that are stopped, as those of a machine that hangs.
+pub struct Frozen(Processes);
+
 impl Drop for Frozen {
     fn drop(&mut self) {
-        self.send(Signal::CONT);
+        self.0.send(Signal::CONT);
     }
 }
 
@@ -250,6 +332,14 @@ impl Place<'_> {
         let mut client = Client::connect(&self.server.plain(), NoTls).unwrap();
         client.batch_execute(&format!("SET search_path = {}", self.name)).unwrap();
         client
+    }
+}
+
+fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !is_there() {
+        assert!(Instant::now() < until, "{what} does not come");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

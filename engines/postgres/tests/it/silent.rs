@@ -12,7 +12,7 @@ use watchbill_postgres::{PostgresBoard, Secrets};
 
 use crate::programs::Machine;
 use crate::races::add;
-use crate::server::{Server, durable, shared, started};
+use crate::server::{durable, shared, started};
 
 const SHORT: Duration = Duration::from_millis(300);
 
@@ -126,18 +126,12 @@ fn a_program_on_a_silent_server_ends_with_75() {
     }
 }
 
-/// The address of a board that may be on one of two servers.
-fn on_either(server: &Server, folder: &std::path::Path, board: &str) -> String {
-    let encoded = |path: &std::path::Path| path.display().to_string().replace('/', "%2F");
-    format!("postgres://watchbill@{},{}/postgres?board={board}", encoded(folder), encoded(&server.folder))
-}
-
 #[test]
 fn of_several_servers_the_first_that_may_be_written_is_asked() {
     let Some(server) = shared() else { return };
     let place = server.board();
     let folder = tempfile::tempdir().unwrap();
-    let url = on_either(server, folder.path(), &place.name);
+    let url = server.url_after(folder.path(), &place.name);
     let board = in_time(opened(url.clone())).unwrap();
     assert_eq!(board.id().at.to_string(), url);
     // One that says nothing costs its time, and no more.
@@ -145,7 +139,7 @@ fn of_several_servers_the_first_that_may_be_written_is_asked() {
     in_time(opened(url)).unwrap();
     // One that may not be written is passed over.
     let Some(replica) = started(&["fsync=off", "default_transaction_read_only=on"]) else { return };
-    in_time(opened(on_either(server, &replica.folder, &place.name))).unwrap();
+    in_time(opened(server.url_after(&replica.folder, &place.name))).unwrap();
     let alone = replica.url("watchbill", &place.name);
     let error = in_time(opened(alone)).err().expect("a replica");
     assert_eq!(

@@ -29,24 +29,24 @@ copy_extensions = copyall\nrand_serial = yes\nunique_subject = no\n[names]\ncomm
 
 /// A server with TLS, and the folder with certificates for it and for others.
 pub struct Secure {
-    server: Server,
+    pub server: Server,
     certificates: PathBuf,
 }
 
 /// The server of all tests of TLS; it ends with this process.
 pub fn secure() -> Option<&'static Secure> {
     static SERVER: OnceLock<Option<Secure>> = OnceLock::new();
-    SERVER.get_or_init(Secure::start).as_ref()
+    SERVER.get_or_init(|| Some(Secure::of(listening()?, "127.0.0.1"))).as_ref()
 }
 
 impl Secure {
-    fn start() -> Option<Secure> {
-        let server = listening()?;
+    /// A server that listens at this address, from here on with TLS.
+    pub fn of(server: Server, address: &str) -> Secure {
         let secure = Secure { certificates: server.folder.join("tls"), server };
         fs::create_dir(&secure.certificates).unwrap();
         fs::write(secure.file("openssl.cnf"), OPENSSL).unwrap();
         fs::write(secure.file("index.txt"), "").unwrap();
-        let here = "subjectAltName=IP:127.0.0.1,DNS:db.lan";
+        let here = &format!("subjectAltName=IP:{address},DNS:db.lan");
         secure.ca("ca");
         secure.ca("other");
         secure.signed("server", "db.lan", here, "ca", "20490101");
@@ -60,8 +60,8 @@ impl Secure {
         let owned = |path: &Path| chown(path, Some(owner.uid()), Some(owner.gid())).unwrap();
         owned(&secure.certificates);
         owned(&secure.file("server.key"));
-        let who = "local all watchbill trust\nlocal all all scram-sha-256\nhostssl all watchbill 127.0.0.1/32 trust\n\
-            hostssl all luna_cert 127.0.0.1/32 cert\nhostssl all all 127.0.0.1/32 scram-sha-256\n";
+        let who = "local all watchbill trust\nlocal all all scram-sha-256\nhostssl all watchbill all trust\n\
+            hostssl all luna_cert all cert\nhostssl all all all scram-sha-256\n";
         fs::write(secure.server.folder.join("data/pg_hba.conf"), who).unwrap();
         let mut hand = secure.hand();
         for (name, value) in [
@@ -79,7 +79,7 @@ impl Secure {
             std::thread::sleep(Duration::from_millis(20));
             is_on()
         }));
-        Some(secure)
+        secure
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -125,7 +125,7 @@ impl Secure {
         self.at("127.0.0.1", self.server.port(), user, board, ca)
     }
 
-    fn at(&self, host: &str, port: u16, user: &str, board: &str, ca: &str) -> String {
+    pub fn at(&self, host: &str, port: u16, user: &str, board: &str, ca: &str) -> String {
         let ca = self.file(ca).display().to_string();
         format!("postgres://{user}@{host}:{port}/postgres?board={board}&sslmode=verify-full&sslrootcert={ca}")
     }
