@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::home::Home;
 use super::provider::Provider;
 use crate::dry::unchanged;
-use crate::support::{Ran, TestBoard, now, ran, worker};
+use crate::support::{Ran, TestBoard, now, ran, until, worker};
 
 impl Home {
     /// One pass of `board lend` for luna, onto the default board.
@@ -189,7 +189,8 @@ fn what_was_claimed_and_not_made_yet_is_made_by_the_next_pass() {
 
 #[test]
 fn two_passes_at_once_make_each_task_once() {
-    let Some(home) = Home::new() else { return };
+    let Some(mut home) = Home::new() else { return };
+    home.configure("[board]\nbusy_timeout = \"30s\"\n");
     let from = TestBoard::own();
     let all: Vec<String> = (0..6).map(|n| add(&from, &format!("task {n}"))).collect();
     std::thread::scope(|s| {
@@ -199,7 +200,22 @@ fn two_passes_at_once_make_each_task_once() {
     });
     home.lend(&from, &["--most", "6"]).ok();
     assert_eq!(home.count(), "6");
-    for task in &all {
+    // The second one finds the claim of the first, which waits for the local board.
+    let late = add(&from, "late");
+    let busy = home.open();
+    busy.execute_batch("BEGIN IMMEDIATE").unwrap();
+    std::thread::scope(|s| {
+        let first = s.spawn(|| home.lend(&from, &["--most", "7"]).ok());
+        until("the first pass claims", || from.task(&late, "status") == "running");
+        let second = s.spawn(|| home.lend(&from, &["--most", "7"]).ok());
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        drop(busy);
+        let (first, second) = (first.join().unwrap(), second.join().unwrap());
+        let want = format!("{late} is lent to default: {}\n", home.local(&late));
+        assert_eq!((first, second), (want.clone(), want));
+    });
+    assert_eq!(home.count(), "7");
+    for task in all.iter().chain([&late]) {
         assert_eq!(from.value(&format!("SELECT count(*) FROM task_runs WHERE task_id = '{task}'")), "1");
         home.accepts(&[&home.local(task)]);
     }
