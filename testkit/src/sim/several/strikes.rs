@@ -229,7 +229,11 @@ fn operate(night: &Night) {
     let (id, which, burnt) = {
         let mut truth = night.truth.borrow_mut();
         let known: Vec<String> = night.board.rows().tasks.keys().cloned().collect();
-        let Some(id) = truth.chance.pick(&known).cloned() else { return };
+        // An operator looks first at what works on without its harness.
+        let odd: Vec<String> =
+            truth.workers.iter().filter(|w| !w.has_harness).map(|w| w.task.clone()).collect();
+        let of = if !odd.is_empty() && truth.chance.percent(60) { odd } else { known };
+        let Some(id) = truth.chance.pick(&of).cloned() else { return };
         let burnt = truth.hosts.iter().position(|h| h.is_burnt);
         (id, truth.chance.below(4), burnt)
     };
