@@ -71,7 +71,7 @@ fn the_dispatcher_of_hermes_does_the_work_and_its_end_goes_back() {
         "Count the lanterns/luna/ready"
     );
     home.accepts(&[&local]);
-    assert_eq!(home.would_start(), [local.clone()]);
+    assert_eq!(home.would_start(), std::slice::from_ref(&local));
     assert_eq!(from.task(&parent, "status || ' ' || ifnull(worker_pid, 'no pid')"), "running no pid");
     for b in [&from, &*home] {
         let db = b.db.to_str().unwrap();
@@ -251,7 +251,7 @@ fn a_lost_claim_blocks_the_local_task_and_nothing_of_its_worker_is_taken() {
         unchanged(b, "a second pass", || assert_eq!(home.lend(&from, &["-v"]).ok(), ""));
     }
     // What it says after that is not taken, and no watcher sets the local task free.
-    home.hermes(&["complete", &local, "--summary", "mine"]);
+    let _ = home.hermes(&["complete", &local, "--summary", "mine"]);
     home.round();
     home.lend(&from, &[]).ok();
     assert_eq!(from.task(&task, "status || ' ' || claim_lock"), format!("running {lock}"));

@@ -62,7 +62,9 @@ fn a_host_borrows_a_task_and_reports_how_it_ends() {
     let url = made(server, "lending");
     let (here, there) = (Machine::new("h1", &url), Machine::new("h2", &url));
     let hermes = Hermes::on(&here);
-    let tasks = ["one", "two"].map(|title| here.said(&["board", "add", title, "--assignee", "luna"]));
+    let mut tasks = ["one", "two"].map(|title| here.said(&["board", "add", title, "--assignee", "luna"]));
+    // The order of the queue, within one second.
+    tasks.sort();
     let [done, asks] = &tasks;
     assert_eq!(
         hermes.lent(&url, &["-n"]),
