@@ -11,6 +11,7 @@ mod epochs; // one host at a time decides for the board
 mod gate; // who gets in, and what one is told who does not
 mod hosts; // who works on the board, by the server's clock
 mod kills; // the server killed under its clients
+mod measure; // figures, where they are asked for
 mod partitions; // links between hosts that are cut
 mod plans; // no read goes through a whole table
 mod programs; // what a person and a worker call
