@@ -12,6 +12,7 @@ mod gate; // who gets in, and what one is told who does not
 mod hosts; // who works on the board, by the server's clock
 mod kills; // the server killed under its clients
 mod lending; // what Hermes does of a board on a server
+mod measure; // figures, where they are asked for
 mod partitions; // links between hosts that are cut
 mod plans; // no read goes through a whole table
 mod programs; // what a person and a worker call
