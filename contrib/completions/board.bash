@@ -49,6 +49,9 @@ _board() {
             board,init)
                 cmd="board__subcmd__init"
                 ;;
+            board,lend)
+                cmd="board__subcmd__lend"
+                ;;
             board,link)
                 cmd="board__subcmd__link"
                 ;;
@@ -115,6 +118,9 @@ _board() {
             board__subcmd__help,init)
                 cmd="board__subcmd__help__subcmd__init"
                 ;;
+            board__subcmd__help,lend)
+                cmd="board__subcmd__help__subcmd__lend"
+                ;;
             board__subcmd__help,link)
                 cmd="board__subcmd__help__subcmd__link"
                 ;;
@@ -179,7 +185,7 @@ _board() {
 
     case "${cmd}" in
         board)
-            opts="-v -q -h -V --db --board --hermes-root --config --json --verbose --quiet --now --help --version init grant host copy prune upgrade add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
+            opts="-v -q -h -V --db --board --hermes-root --config --json --verbose --quiet --now --help --version init grant host copy prune upgrade lend add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -629,7 +635,7 @@ _board() {
             return 0
             ;;
         board__subcmd__help)
-            opts="init grant host copy prune upgrade add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
+            opts="init grant host copy prune upgrade lend add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -811,6 +817,20 @@ _board() {
             return 0
             ;;
         board__subcmd__help__subcmd__init)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        board__subcmd__help__subcmd__lend)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1160,6 +1180,56 @@ _board() {
                     return 0
                     ;;
                 --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        board__subcmd__lend)
+            opts="-n -v -q -h --from --assignee --onto --most --dry-run --verbose --db --board --hermes-root --config --json --quiet --now --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --assignee)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --onto)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --most)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

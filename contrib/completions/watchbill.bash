@@ -124,6 +124,9 @@ _watchbill() {
             watchbill__subcmd__board,init)
                 cmd="watchbill__subcmd__board__subcmd__init"
                 ;;
+            watchbill__subcmd__board,lend)
+                cmd="watchbill__subcmd__board__subcmd__lend"
+                ;;
             watchbill__subcmd__board,link)
                 cmd="watchbill__subcmd__board__subcmd__link"
                 ;;
@@ -189,6 +192,9 @@ _watchbill() {
                 ;;
             watchbill__subcmd__board__subcmd__help,init)
                 cmd="watchbill__subcmd__board__subcmd__help__subcmd__init"
+                ;;
+            watchbill__subcmd__board__subcmd__help,lend)
+                cmd="watchbill__subcmd__board__subcmd__help__subcmd__lend"
                 ;;
             watchbill__subcmd__board__subcmd__help,link)
                 cmd="watchbill__subcmd__board__subcmd__help__subcmd__link"
@@ -400,6 +406,9 @@ _watchbill() {
             watchbill__subcmd__help__subcmd__board,init)
                 cmd="watchbill__subcmd__help__subcmd__board__subcmd__init"
                 ;;
+            watchbill__subcmd__help__subcmd__board,lend)
+                cmd="watchbill__subcmd__help__subcmd__board__subcmd__lend"
+                ;;
             watchbill__subcmd__help__subcmd__board,link)
                 cmd="watchbill__subcmd__help__subcmd__board__subcmd__link"
                 ;;
@@ -481,7 +490,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board)
-            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help init grant host copy prune upgrade add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
+            opts="-v -q -h --db --board --hermes-root --config --json --verbose --quiet --now --help init grant host copy prune upgrade lend add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -931,7 +940,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__help)
-            opts="init grant host copy prune upgrade add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
+            opts="init grant host copy prune upgrade lend add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1113,6 +1122,20 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__board__subcmd__help__subcmd__init)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__help__subcmd__lend)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1462,6 +1485,56 @@ _watchbill() {
                     return 0
                     ;;
                 --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__board__subcmd__lend)
+            opts="-n -v -q -h --from --assignee --onto --most --dry-run --verbose --db --board --hermes-root --config --json --quiet --now --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --assignee)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --onto)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --most)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hermes-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2695,7 +2768,7 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__help__subcmd__board)
-            opts="init grant host copy prune upgrade add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink"
+            opts="init grant host copy prune upgrade lend add list show claim run heartbeat comment packet block complete reassign unblock protocol link unlink"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2863,6 +2936,20 @@ _watchbill() {
             return 0
             ;;
         watchbill__subcmd__help__subcmd__board__subcmd__init)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        watchbill__subcmd__help__subcmd__board__subcmd__lend)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
