@@ -366,9 +366,13 @@ fn every_question_of_a_worker_is_answered_by_the_command_that_is_printed() {
         assert!(said.contains(&answer) && !said.contains("specify"), "{question}: {said}");
         let path =
             format!("{}:/usr/bin:/bin", std::path::Path::new(program("board")).parent().unwrap().display());
-        let mut shell = std::process::Command::new("sh");
-        shell.args(["-c", &answer]).env("PATH", path).env("USER", "anna").env("HOME", b.path());
-        ran(&mut shell).ok();
+        let shell = |command: &str| {
+            let mut shell = std::process::Command::new("sh");
+            ran(shell.args(["-c", command]).env("PATH", &path).env("USER", "anna").env("HOME", b.path()))
+        };
+        assert!(shell(&answer).fails(1).contains("YOUR ANSWER: write your answer in its place"), "{question}");
+        assert_eq!(b.task(&task, "status"), status, "{question}: nobody answered it yet");
+        shell(&answer.replace("YOUR ANSWER", "The first one.")).ok();
         assert_eq!(b.task(&task, "status"), "ready", "{question}");
     }
     let _ = watchbill(&["run"]);
