@@ -455,9 +455,7 @@ impl Hand<'_> {
             if seen.task.status == Status::Running {
                 return Beat::Taken;
             }
-            let is_completed =
-                |r: &board::Run| Some(r.id) == work.run && r.outcome.as_deref() == Some("completed");
-            return if seen.runs.iter().any(is_completed) { Beat::Completed } else { Beat::Over };
+            return if work.is_completed(&seen) { Beat::Completed } else { Beat::Over };
         }
         let expires = self.here.now.plus(ttl);
         match self.apply(&work.task, Some(&seen), hermes::heartbeat(&seen, expires, None)) {
@@ -646,6 +644,12 @@ impl Work {
     fn holds(&self, seen: &Detail) -> bool {
         let t = &seen.task;
         t.status == Status::Running && t.current_run == self.run && t.claim_lock.as_ref() == Some(&self.lock)
+    }
+
+    /// Whether its own attempt completed the task. Where another server took over that lacks the claim, a later run has the same number.
+    fn is_completed(&self, seen: &Detail) -> bool {
+        let is_its = |r: &board::Run| Some(r.id) == self.run && r.outcome.as_deref() == Some("completed");
+        seen.newest_lock().is_none_or(|lock| lock == self.lock) && seen.runs.iter().any(is_its)
     }
 }
 

@@ -187,7 +187,7 @@ pub(super) fn decided(night: &Night, host: usize, hosts: Option<&Attended>, deci
         };
         let forgotten = |n: &usize| hosts.hosts.iter().any(|h| h.host == HOSTS[*n] && h.is_forgotten());
         let judged: Vec<usize> = (0..HOSTS.len()).filter(holders).filter(|n| !forgotten(n)).collect();
-        let silent = judged.iter().filter(|n| truth.now - truth.hosts[**n].heard > HOST_LEASE).count();
+        let silent = judged.iter().filter(|n| hosts.now.0 - truth.hosts[**n].heard > HOST_LEASE).count();
         let target = step.expect.as_ref().and_then(|e| e.claim_lock.as_deref());
         let is_forgotten =
             target.is_some_and(|lock| (0..HOSTS.len()).any(|n| lock.starts_with(HOSTS[n]) && forgotten(&n)));

@@ -176,7 +176,10 @@ fn harness(night: &Night, no: u64) {
         return;
     };
     if !w.may(night, &seen.task) {
-        let is_done = seen.runs.iter().any(|r| r.id == w.run && r.outcome.as_deref() == Some("completed"));
+        // Where another server took over, another attempt may have the same number.
+        let is_its = seen.newest_lock() == Some(&w.lock);
+        let is_done =
+            is_its && seen.runs.iter().any(|r| r.id == w.run && r.outcome.as_deref() == Some("completed"));
         let most = if is_done { TTL } else { BEAT };
         let is_taken = seen.task.status == Status::Running && !night.is(Without::Taken);
         if is_taken || w.over.is_some_and(|since| now - since >= most) {

@@ -165,6 +165,21 @@ fn a_heartbeat_lasts_by_the_clock_of_the_board() {
 }
 
 #[test]
+fn a_completed_run_of_the_same_number_under_another_claim_is_not_its_own() {
+    let desk = Desk::new();
+    let mut hand = desk.hand();
+    let work = desk.work(&mut hand, "true");
+    let seen = hand.look(TASK).unwrap();
+    let changes = hermes::completed(&seen, None, Some("done"), &hand.trail("complete"));
+    hand.must(TASK, Some(&seen), changes).unwrap();
+    assert!(matches!(hand.beat(&work, 900), Beat::Completed));
+    // A server took over that lacks its claim, and gave the number to another attempt.
+    let other = Work { lock: format!("{}0", work.lock), ..work };
+    assert!(matches!(hand.beat(&other, 900), Beat::Over));
+    other.gate.end().unwrap();
+}
+
+#[test]
 fn a_command_whose_board_is_cut_off_is_stopped_before_its_claim_ends() {
     let desk = Desk::new();
     let mut hand = desk.hand();
