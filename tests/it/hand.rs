@@ -370,7 +370,10 @@ fn every_question_of_a_worker_is_answered_by_the_command_that_is_printed() {
             let mut shell = std::process::Command::new("sh");
             ran(shell.args(["-c", command]).env("PATH", &path).env("USER", "anna").env("HOME", b.path()))
         };
-        assert!(shell(&answer).fails(1).contains("YOUR ANSWER: write your answer in its place"), "{question}");
+        assert!(
+            shell(&answer).fails(1).contains("YOUR ANSWER: write your answer in its place"),
+            "{question}"
+        );
         assert_eq!(b.task(&task, "status"), status, "{question}: nobody answered it yet");
         shell(&answer.replace("YOUR ANSWER", "The first one.")).ok();
         assert_eq!(b.task(&task, "status"), "ready", "{question}");

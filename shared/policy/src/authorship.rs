@@ -103,7 +103,7 @@ fn opts_out(c: &Comment) -> Option<bool> {
     let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-' || c == '_');
     match after_mark(line, "no-heal") {
         Some(rest) => ends(rest).then_some(true),
-        None => (after_mark(line, "heal")? == "").then_some(false),
+        None => after_mark(line, "heal")?.is_empty().then_some(false),
     }
 }
 
