@@ -28,7 +28,7 @@ pub(crate) fn crowd(ground: &Ground, size: Size, report: &mut Report) -> Result<
     }
     let rounds = if size == Size::Quick { 25 } else { 100 };
     report.table(
-        &format!("Four passes of `heal` at once, each with one task to put back ({rounds} rounds), ms"),
+        &format!("Four passes of `heal` at once, each with one task to requeue ({rounds} rounds), ms"),
         "beside | passes busy | lock waits: median | 99 % | longest | writer's transactions: number | median | 99 % | longest",
     );
     let alone = writer_alone(ground)?;

@@ -43,16 +43,16 @@ pub fn all() -> Vec<Incident> {
             },
             Handed("triage"),
         ),
-        Incident::new("E15", "somebody scheduled it", "32145", |w| {
+        Incident::new("E15", "an operator scheduled it", "32145", |w| {
             let task = w.task(json!({}));
             w.call("schedule_task", json!([task]));
         }, Left("scheduled outside Watchbill"))
-        .remark("Somebody said not now. Only holds of our own are ended by us."),
+        .remark("The operator said not now. Watchbill ends only its own holds."),
         Incident::new("H-once", "may run once only, and its worker was killed", "by experiment", |w| {
             w.act("luna", Act::Dies);
             w.task(json!({"max_retries": 1}));
         }, Handed("no-decision"))
-        .remark("Somebody said once. An orchestrator is asked, but its decision does not overrule that."),
+        .remark("The operator allowed one try. An orchestrator is asked, but its decision does not overrule that."),
         Incident::new("H-mark", "marked `watchbill: no-heal`, and nobody holds a claim", "32145, oban#1018", |w| {
             let task = w.task(json!({"body": "Count them.\nwatchbill: no-heal"}));
             w.call("claim_task", json!([task]));
@@ -61,6 +61,6 @@ pub fn all() -> Vec<Incident> {
                 "UPDATE tasks SET claim_lock = NULL, claim_expires = NULL, worker_pid = NULL WHERE id = '{task}'"
             ));
         }, Left("no-heal"))
-        .remark("Somebody asked for exactly this."),
+        .remark("The operator asked for exactly this."),
     ]
 }

@@ -51,7 +51,7 @@ pub fn all() -> Vec<Incident> {
         }, Recovered)
         .minutes(90, 1)
         .remark("Nothing that depends on time is done until the clock has caught up; then it is."),
-        Incident::new("F1", "somebody only looks: `dispatch --dry-run`, or our four programs with `--dry-run`", "94916, PR 109334", |w| {
+        Incident::new("F1", "a dry run: `dispatch --dry-run`, or our four programs with `--dry-run`", "94916, PR 109334", |w| {
             for _ in 0..3 {
                 let task = w.task(json!({}));
                 w.home.sql(&format!("UPDATE tasks SET status = 'blocked' WHERE id = '{task}'"));

@@ -92,7 +92,7 @@ pub fn all() -> Vec<Incident> {
             },
             Left("blocked by hand"),
         )
-        .remark("The parent waits for a person's word, and so does what waits for it."),
+        .remark("The parent waits for a person, and so does what waits for it."),
         Incident::new(
             "E16",
             "ready, and a claim was left on it",

@@ -43,8 +43,8 @@ pub fn all() -> Vec<Incident> {
             w.act("luna", Act::Dies);
             w.task(json!({}));
         }, Handed("resume-cap"))
-        .remark("With `heal.max_resumes = 1`. A person's word lets the count begin again (A7b)."),
-        Incident::new("A8", "somebody edits a dead worker's tree before its task goes on", "acceptance list", |w| one(w, &killed()), Handed("tree-drift"))
+        .remark("With `heal.max_resumes = 1`. After an operator's comment the count begins again (A7b)."),
+        Incident::new("A8", "a dead worker's tree is edited before its task goes on", "acceptance list", |w| one(w, &killed()), Handed("tree-drift"))
             .each(|w| meanwhile(w, |t| fs::write(t.join("a"), "one\nx\n").unwrap())),
         Incident::new("A8-warn", "the same, where a warning is enough", "acceptance list", |w| {
             w.home.configure("[heal]\ntree_drift = \"warn\"\n");

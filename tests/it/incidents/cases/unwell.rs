@@ -60,7 +60,7 @@ pub fn all() -> Vec<Incident> {
             },
             Left("worker alive"),
         )
-        .remark("A long tool is no stall."),
+        .remark("A long tool call does not count as a stall."),
         Incident::new(
             "A4",
             "a worker that makes the same failing call again and again",
