@@ -1,7 +1,7 @@
-//! The texts that a person meets use the terms of the glossary in CONTRIBUTING.md.
+//! The texts that a person meets, and the comments of the code, use the terms of the glossary in CONTRIBUTING.md.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::house::{code, sources};
 use super::pages::unfenced;
@@ -150,19 +150,57 @@ fn without_values(literal: &str) -> String {
     })
 }
 
+/// The comments of Rust code, without the code in them.
+fn comments(code: &str) -> String {
+    let comment = |line: &str| Some(line.get(comment_at(line)?..)?.trim_start_matches(['/', '!']).to_owned());
+    let said = code.lines().filter_map(comment);
+    said.map(|said| said.split('`').step_by(2).collect::<Vec<_>>().join(" . ")).collect::<Vec<_>>().join("\n")
+}
+
+/// Where the comment of a line begins.
+fn comment_at(line: &str) -> Option<usize> {
+    if line.trim_start().starts_with("//") {
+        return line.find("//");
+    }
+    let (mut is_text, mut is_escaped) = (false, false);
+    for (at, c) in line.char_indices() {
+        match c {
+            '/' if !is_text && line[at..].starts_with("//") => return Some(at),
+            '"' if !is_escaped => is_text = !is_text,
+            _ => {}
+        }
+        is_escaped = is_text && c == '\\' && !is_escaped;
+    }
+    None
+}
+
+/// Every file of Rust code below a folder, tests as well.
+fn rust(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true if path.file_name().is_some_and(|name| name != "target") => rust(&path, found),
+            false if path.extension().is_some_and(|ending| ending == "rs") => found.push(path),
+            _ => {}
+        }
+    }
+}
+
 /// Every text there is, by its file.
 fn texts() -> BTreeMap<String, String> {
-    let mut all = BTreeMap::from([("README.md".to_owned(), prose(&text("README.md")))]);
+    let mut all = BTreeMap::new();
     let mut read = |folder: &str, ending: &str, of: fn(&str) -> String| {
         for entry in std::fs::read_dir(place(folder)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             if name.ends_with(ending) {
-                let file = format!("{folder}/{name}");
+                let file = if folder.is_empty() { name } else { format!("{folder}/{name}") };
                 all.insert(file.clone(), of(&text(&file)));
             }
         }
     };
+    read("", ".md", prose);
     read("docs", ".md", prose);
+    read("docs/dev", ".md", prose);
     read("docs/how-to", ".md", prose);
     read("docs/evidence", ".md", prose);
     read("contrib/man", ".1", manual);
@@ -175,6 +213,14 @@ fn texts() -> BTreeMap<String, String> {
         // One word is a name.
         let said = literals(&code).into_iter().filter(|said| said.trim().contains(' '));
         all.insert(relative(&file), said.collect::<Vec<_>>().join(" . "));
+    }
+    let mut files = Vec::new();
+    for folder in ["shared", "bins", "engines", "testkit", "benches", "tests"] {
+        rust(&place(folder), &mut files);
+    }
+    for file in files {
+        let said = comments(&std::fs::read_to_string(&file).unwrap());
+        all.entry(relative(&file)).or_default().push_str(&format!(" . {said}"));
     }
     all
 }
@@ -232,4 +278,6 @@ fn pages_are_read_without_code_and_code_without_values() {
     let code = r##"fn f<'a>(c: char) { say("a \"b\" {c}", 'x', '"', '\'', r#"raw " one"#, "two \
         lines"); }"##;
     assert_eq!(literals(code), ["a \\\"b\\\" _", "raw \" one", "two          lines"]);
+    let code = "let at = \"https://desk\"; // By `whoever` and\n/// the \"next\".\nsay(\"\\\"\", 1) //! end";
+    assert_eq!(words(&comments(code)), ["by", "and", "the", "next", "end"]);
 }
