@@ -65,7 +65,7 @@ pub trait Watcher: Listed {
     fn observe(&self, world: &mut World<'_>, pass: &Pass) -> Result<Self::Seen>;
     /// Decides, touching nothing.
     fn decide(&self, seen: &Self::Seen, pass: &Pass, config: &Config) -> Decision;
-    /// The same for whoever asks only what it comes to: long texts that the steps would write may be missing.
+    /// The same for a caller that asks only what it comes to: long texts that the steps would write may be missing.
     fn outline(&self, seen: &Self::Seen, pass: &Pass, config: &Config) -> Decision {
         self.decide(seen, pass, config)
     }

@@ -63,7 +63,7 @@ pub(super) fn text<'a>(d: &'a Detail, run: &'a Run) -> Option<&'a str> {
     run.error.as_deref().filter(|t| !t.trim().is_empty()).or_else(of_event)
 }
 
-/// Whether an attempt ended badly by its own doing: what was taken back for reasons outside of it says nothing.
+/// Whether an attempt ended badly by its own doing: one that was reclaimed for outside reasons does not count.
 pub(super) fn is_failure(run: &Run) -> bool {
     let word = run.outcome.as_deref().unwrap_or("reclaimed");
     run.ended_at.is_some()

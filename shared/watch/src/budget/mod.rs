@@ -1,7 +1,7 @@
 //! `budget-check`: compares work with what it was to touch and to use, and says so while it costs little.
 //!
-//! It changes no task's state, ever. What it finds is shown; where that is asked for, a comment says it once to whoever works
-//! on the task, or a card asks the orchestrator, with a draft of narrower tasks.
+//! It changes no task's state, ever. What it finds is shown; where that is asked for, a comment says it once to the worker of
+//! the task, or a card asks the orchestrator, with a draft of narrower tasks.
 
 mod endings;
 mod judge;

@@ -103,7 +103,7 @@ fn ended_lately(world: &mut World<'_>, since: Time) -> Result<Vec<String>> {
     Ok(ids)
 }
 
-/// The tasks that are looked at closely: what runs first, then what waits for somebody, then what ended.
+/// The tasks that are looked at closely: what runs first, then what is blocked, then what ended.
 /// A pass over one task looks at all of them too: whose changes they are is told by who else works in its tree.
 fn chosen(rows: &[Task], ended: &[String], now: Time, unknown: &mut Vec<String>) -> Vec<String> {
     let of = |status: Status| {

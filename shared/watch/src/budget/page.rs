@@ -98,7 +98,7 @@ fn attempt(run: &Run) -> AttemptView {
     }
 }
 
-/// How often it was given to somebody else; filling in who was never named is no change of hands.
+/// How often it was given to another profile; the dispatcher's default for a missing assignee does not count.
 fn reassigned(d: &Detail) -> u64 {
     let changed = |e: &&Event| e.kind == EventKind::Assigned && e.payload.get("source").is_none();
     u64::try_from(d.events.iter().filter(changed).count()).unwrap_or(u64::MAX)
@@ -136,7 +136,7 @@ fn interventions(seen: &Seen, unknown: &mut Vec<String>) -> Vec<Intervention> {
     all
 }
 
-/// The word for an event with which work changed hands or stopped.
+/// The word for an event by which work moved, started over or stopped.
 fn what(e: &Event) -> Option<&'static str> {
     let says = |key: &str| e.trail().and_then(|t| t.get(key)).is_some_and(|v| !v.is_null());
     let ours = authorship::is_ours(e);
@@ -259,7 +259,7 @@ mod tests {
             payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             what(&event(kind, 60, payload))
         };
-        // (kind, what it is from a watcher, and from somebody else)
+        // (kind, what it is from a watcher, and from another author)
         for (kind, ours, theirs) in [
             ("watchbill_escalated", Some("escalated"), None),
             ("scheduled", Some("held"), None),

@@ -44,7 +44,7 @@ pub struct Seen {
     pub cards: Vec<Detail>,
     /// Who runs where, and how providers stand.
     pub routing: Routing,
-    /// Events with which work changed hands or stopped, on the whole board, oldest first.
+    /// Events by which work moved, started over or stopped, on the whole board, oldest first.
     pub turns: Vec<(String, Event)>,
     /// What could not be looked at, one sentence each.
     pub unknown: Vec<String>,

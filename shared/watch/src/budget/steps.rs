@@ -1,4 +1,4 @@
-//! What is written down where somebody asked for it: a comment for each task and threshold, once; a card for running work
+//! What is written down where the operator asked for it: a comment for each task and threshold, once; a card for running work
 //! that is over its bounds. Neither changes the state of the task.
 
 use serde_json::{Value, json};
@@ -163,7 +163,7 @@ fn key(found: &Verdict) -> String {
     format!("budget:{}:{}", found.kind.key(), found.threshold)
 }
 
-/// What whoever works on it should do now.
+/// What the worker should do now.
 fn advice(kind: Kind) -> &'static str {
     match kind {
         Kind::OutOfScope | Kind::TooManyFiles => {
@@ -184,7 +184,7 @@ fn advice(kind: Kind) -> &'static str {
     }
 }
 
-/// Whether an event or a comment of ours says that a threshold was told already.
+/// Whether an event or a comment of `budget-check` says that a threshold was told already.
 fn was_told(d: &Detail, key: &str) -> bool {
     let told = |e: &Event| {
         e.kind == EventKind::Commented

@@ -1,4 +1,4 @@
-//! Tables and properties of the verdicts, the drafts, and what is written where somebody asked for it.
+//! Tables and properties of the verdicts, the drafts, and what is written where the operator asked for it.
 
 use std::collections::BTreeMap;
 
@@ -650,7 +650,7 @@ fn the_page_has_all_of_it() {
         500,
         json!({"by": "heal", "cause": "resume-cap", "reason": "too often", "watchbill": {}}),
     ));
-    // Whoever writes our words is not one of us.
+    // An event in a watcher's words by another author does not count.
     w.detail.events.push(event("watchbill_escalated", 40, json!({"by": "luna"})));
     let seen = seen(vec![w, work(blocked)]);
     let config = Config::default();

@@ -55,7 +55,7 @@ pub(super) fn told(e: &Evidence) -> String {
     said
 }
 
-/// The cause one of us recorded in an event.
+/// The cause that a watcher recorded in an event.
 pub(super) fn recorded(event: &Event) -> Option<Cause> {
     authorship::cause_in(event.trail()?)
 }

@@ -101,8 +101,8 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Whether somebody unblocked, reassigned or promoted what a single card is about: route-blocked closes that card, and tied to
-/// another one its task would be stopped again over their word.
+/// Whether an operator or agent unblocked, reassigned or promoted what a single card is about: route-blocked closes that card.
+/// Tied to another card, its task would be stopped again against that decision.
 fn is_decided_on(rules: &CardWriter<'_>, card: &Detail) -> bool {
     let decided = |d: &&Detail| since_card(d, card).iter().any(authorship::is_fresh_start);
     !is_incident(card) && sources_of(card).iter().any(|id| rules.looked.get(id.as_str()).is_some_and(decided))
@@ -120,7 +120,7 @@ fn join(rules: &CardWriter<'_>, s: &SourceSeen, t: &Trouble, card: &Detail, queu
     rules.tie(s, t, &card.task.id, None, &slot)
 }
 
-/// Whoever takes the card reads its comments, but not who was tied to it since.
+/// The orchestrator reads the comments of the card, but not which tasks were tied to it since.
 fn tell(s: &SourceSeen, card: &Detail) -> Step {
     let said = format!("Joined: {} ({})", s.detail.task.id, quote::inline(&s.detail.task.title, 120));
     let mut changes =
@@ -214,7 +214,7 @@ fn merge(rules: &CardWriter<'_>, card: &Detail, incident: &str, decision: &mut D
         decision.steps.push(step(d, StepAction::Join, changes));
     }
     let said = format!("Merged into {incident}: the same cause stops several tasks.");
-    // A source that could not be tied would be set free by this card's end.
+    // A source that could not be tied would become ready at this card's end.
     let mut changes: Vec<Change> = sources
         .iter()
         .map(|d| Change::Require { task: d.task.id.clone(), parent: Some(incident.to_owned()) })

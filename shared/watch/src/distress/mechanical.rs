@@ -17,7 +17,7 @@ use policy::routing::moving::{Parting, Scribe, Why, ask, is_ours_to_move};
 use policy::routing::router::{Choice, Router, Target};
 use policy::{Profiles, authorship};
 
-/// What becomes of a stuck task without anybody being asked.
+/// What becomes of a stuck task without a question to the orchestrator.
 pub(super) enum Settled {
     /// This.
     Step(Box<Step>),
@@ -25,9 +25,9 @@ pub(super) enum Settled {
     Leave(String),
     /// A card that waits: it is moved once its worker has ended.
     Later,
-    /// It was moved as often as allowed; somebody must be asked for something else.
+    /// It was moved as often as allowed; the orchestrator must be asked for something else.
     Spent(String),
-    /// Nothing; somebody must be asked, for this reason where a fallback is known.
+    /// Nothing; the orchestrator must be asked, for this reason where a fallback is known.
     Ask(Option<String>),
 }
 
@@ -100,7 +100,7 @@ impl Rules<'_> {
     }
 
     /// What becomes of a task whose limit is over by its provider's own word: it goes on with its own profile, whose turn comes by the
-    /// rules for a provider that answers again. Somebody is asked only where the provider keeps refusing.
+    /// rules for a provider that answers again. The orchestrator is asked only where the provider keeps refusing.
     fn limit_is_over(&self, router: &Router<'_>, s: &SourceSeen, t: &Trouble) -> Option<Settled> {
         let now = self.seen.now;
         let over = t.evidence.as_ref()?.resets.filter(|at| *at <= now)?;
@@ -124,7 +124,7 @@ impl Rules<'_> {
         self.was_asked_within(d, seconds(self.config.heal.hold))
     }
 
-    /// Whether somebody was asked about a task and answered. A card that a rule settled asked nobody.
+    /// Whether a card about a task was answered within this span. A card that a rule settled does not count.
     fn was_asked_within(&self, d: &Detail, span: i64) -> bool {
         let by_rule = |card: &str| {
             let moves =
@@ -188,7 +188,7 @@ impl Rules<'_> {
         Why { case: t.case.clone(), cause: t.cause, because, facts: self.writer.facts(s, t) }
     }
 
-    /// Ready work of a provider that is held waits too, before a dispatcher hands it over.
+    /// Ready work of a provider that is held waits too, before a dispatcher starts it.
     pub(super) fn park(&self, router: &Router<'_>, waiting: &[Detail]) -> Vec<Step> {
         let scribe = self.scribe();
         let asked = |d: &&Detail| self.pass.only.as_ref().is_none_or(|only| *only == d.task.id);
@@ -199,7 +199,7 @@ impl Rules<'_> {
     }
 }
 
-/// Whether the newest attempt is one that we let go on with its own profile, to see whether its provider answers.
+/// Whether a watcher released the task for the newest attempt with its own profile, to see whether its provider answers.
 fn was_probe(d: &Detail) -> bool {
     let Some(run) = d.newest_run() else { return false };
     let newest = d.events.iter().rev().find(|e| {

@@ -1,7 +1,7 @@
 //! `synthesize-distress`: writes the `[BLOCKED]` card for a worker that cannot.
 //!
-//! It finds out why an attempt really ended (the board's own rows often say only that a pid is gone), parks what would
-//! run into the same wall again, and asks the orchestrator once, with evidence. It never writes a card about a card, and
+//! It finds out why an attempt really ended (the board's own rows often say only that a pid is gone), holds what would
+//! end on the same cause again, and asks the orchestrator once, with evidence. It never writes a card about a card, and
 //! never touches the work itself.
 
 mod history;
@@ -226,7 +226,7 @@ fn take(decision: &mut Decision, s: &SourceSeen, verdict: Verdict) {
     }
 }
 
-/// Whether a task that was set free since its card was made stands before the runtime's guard once more, without an attempt
+/// Whether a task that was requeued since its card was made is stopped by the runtime's guard once more, without an attempt
 /// in between that another card could be about.
 fn jams_again(d: &Detail, asked: &Asked) -> bool {
     let answered = asked.status != Some(Status::Archived);
@@ -239,7 +239,7 @@ impl<'a> Rules<'a> {
     }
 
     /// How providers stand with what this pass found out, as the next pass will read it: what a dispatcher booked of an attempt does
-    /// not count any more once one of us wrote down what refused it.
+    /// not count any more once a watcher wrote down what refused it.
     fn routing<'t>(&self, stuck: impl Iterator<Item = (&'t SourceSeen, &'t Trouble)>) -> Routing {
         let mut routing = self.seen.routing.clone();
         let mut found = Vec::new();

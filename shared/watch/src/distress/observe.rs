@@ -104,7 +104,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     Ok(seen)
 }
 
-/// The trees of what is about to change hands. Deciding twice is cheap without the texts of cards, and git is not.
+/// The trees of what is about to be reassigned. Deciding twice is cheap without the texts of cards, and git is not.
 fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
     let here = || seen.sources.iter().map(|s| &s.detail).filter(|d| world.abroad(d).is_none());
     if !here().any(|d| d.place.path.is_some()) {
@@ -149,7 +149,7 @@ fn read(world: &mut World<'_>, of: Of<'_>, since: Time, now: Time) -> Reading {
 }
 
 fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> SourceSeen {
-    // What a claim names as its log: an agent that is no Hermes worker writes where it likes.
+    // What a claim names as its log: an agent that is not a Hermes worker writes where it likes.
     let file = detail.words_file();
     let abroad = world.abroad(&detail);
     let elsewhere = world.elsewhere(&detail);

@@ -19,8 +19,8 @@ use policy::routing::facts;
 use policy::{Profiles, authorship};
 
 impl Rules<'_> {
-    /// A task whose card is open is the orchestrator's. What was still missing while its worker ran is done here, and what
-    /// would be set free the moment the card closes, decided or not, is parked.
+    /// A task whose card is open is the orchestrator's. What was still missing while its worker ran is done here. A task that
+    /// would become ready the moment the card closes, decided or not, is held.
     pub(super) fn attend(&self, d: &Detail, card: &str) -> Verdict {
         let Some(card) = self.writer.cards.get(card).copied() else {
             return Verdict::Leave(format!("its distress card {card} is open"));
@@ -42,7 +42,7 @@ impl Rules<'_> {
             Status::Blocked => history::is_loose(d, self.seen),
             _ => false,
         };
-        // Whoever took the card off the task wants it to go on without. What was tied to it again since is its own again.
+        // Unlinked from its card by hand, a task goes on without it. Linked again since, it waits for the card again.
         let about = |e: &&Event| {
             matches!(e.kind, EventKind::Linked | EventKind::Unlinked)
                 && e.payload.get("parent").and_then(serde_json::Value::as_str) == Some(&card.task.id)
@@ -52,7 +52,7 @@ impl Rules<'_> {
             return Verdict::Leave(format!("its distress card {} was unlinked from it", card.task.id));
         }
         let park = loose && !decided && d.task.claim_lock.is_none();
-        // Parked without a link, nobody else would know that it waits for this card.
+        // Without a link, nothing else would show that the held task waits for this card.
         let link = d.task.status != Status::Running
             && !d.parents.iter().any(|p| p.id == card.task.id)
             && (park || steps::wants_link(card));
@@ -68,7 +68,7 @@ impl Rules<'_> {
         Verdict::Leave(format!("its distress card {} is open", card.task.id))
     }
 
-    /// Ties a task to its open card after the fact: the card becomes its parent, and it is parked.
+    /// Ties a task to its open card after the fact: the card becomes its parent, and it is held.
     fn hold_to(&self, d: &Detail, card: &Detail, link: bool, park: bool) -> Verdict {
         let (now, policy) = (self.seen.now, &self.config.heal);
         let until = now.plus(backoff(seconds(policy.hold), 0, seconds(policy.hold_max), &d.task.id));

@@ -112,7 +112,7 @@ impl Rules<'_> {
         })
     }
 
-    /// What was long ago is no news of a provider: only the attempt is told of.
+    /// What was long ago says nothing about a provider now: only the attempt is told of.
     fn facts_of(&self, s: &SourceSeen, run: &Run, e: &Evidence) -> Map<String, Value> {
         if !self.is_recent(run) {
             let facts = [("source", json!(s.detail.task.id)), ("run", json!(run.id))];
@@ -136,7 +136,7 @@ impl Rules<'_> {
         id
     }
 
-    /// The host that refused an attempt, and the provider's name: the log's word, else that of whom its worker asked.
+    /// The host that refused an attempt, from its log or else from its worker's profile, and the provider's name.
     fn place_of(&self, run: &Run, e: &Evidence) -> (Option<String>, Option<String>) {
         let name = run.profile.as_deref().unwrap_or_default();
         let worker: Option<Profile> = self.profile(name).map(|p| p.pinned(&run.pin));

@@ -197,7 +197,7 @@ fn what_a_given_up_task_gets() {
         assert_eq!((status, task.assignee.as_deref(), task.priority), (&Status::Ready, Some("tuesday"), 6));
         assert_eq!((task.workspace_kind.as_deref(), &task.workspace_path), (Some("scratch"), &None));
         assert_eq!(Distress::parse(&body(step)).unwrap().blocker.as_str(), blocker);
-        // At the limit nobody sets it free; below it Hermes would.
+        // At the limit nothing releases it; below it Hermes would.
         assert_eq!((parks(step), links(step)), (false, 1), "{cause}");
         assert!(step.expect.is_some());
     }
@@ -253,13 +253,13 @@ fn what_waits_for_its_next_attempt_is_parked_where_it_would_meet_the_same_wall()
         assert_eq!(d.steps.len(), usize::from(wall), "{cause}");
         assert!(d.steps.iter().all(|s| parks(s) && links(s) == 1), "{cause}");
     }
-    // Whoever unblocked, reassigned or promoted it since wants it tried.
+    // Unblocked, reassigned or promoted by hand since, it is to be tried first.
     for kind in ["unblocked", "assigned", "promoted_manual"] {
         let mut s = crashed("t_00000001", Cause::RateLimit);
         s.detail.events.push(event(kind, 100, json!({})));
         assert_eq!(one(s).steps, [], "{kind}");
     }
-    // Hermes' own promotion is nobody's word.
+    // Hermes' own promotion is not a decision.
     let mut s = crashed("t_00000001", Cause::RateLimit);
     s.detail.events.push(event("promoted", 100, Value::Null));
     assert_eq!(one(s).steps.len(), 1);
@@ -343,7 +343,7 @@ fn a_limit_that_is_over_is_tried_before_anybody_is_asked() {
     let trail = &payload["watchbill"];
     assert_eq!((&trail["resets"], &trail["seen"]), (&json!(ago(70).0), &json!(ago(90).0)));
 
-    // Its provider refused again since, or did so again and again: that is no limit that is over.
+    // Its provider refused again since, or did so again and again: that limit is not over.
     let refused = |seconds: i64, resets: Option<i64>| Sighting {
         id: Id::new(Some("moon"), Some("api.example")),
         profile: Some("luna".into()),
@@ -848,7 +848,7 @@ fn three_and_more_share_one_card() {
         (3, 3)
     );
 
-    // Different hosts are different causes, and what lies with the task is no incident.
+    // Different hosts are different causes, and what lies with the task does not make an incident.
     let mut split = many(3);
     if let LogEnd::Ended(e) = &mut split[0].reading.end {
         e.endpoint_host = Some("other.example".into());
@@ -905,7 +905,7 @@ fn single_cards_close_into_the_incident_and_later_sources_join_it() {
     let steps = told(&queued).steps;
     let of = |action: &str| steps.iter().filter(|s| s.action == action).count();
     assert_eq!((of("merge-card"), of("release-card")), (2, 1), "{steps:?}");
-    // Somebody set it free: tied to the incident it would be stopped again.
+    // It was unblocked by hand: tied to the incident it would be stopped again.
     let mut free = all.clone();
     let (third, fourth) = (free.sources.remove(2), gave_up("t_00000004", Cause::RateLimit));
     free.sources.extend([third, fourth]);
@@ -1075,7 +1075,7 @@ fn what_would_be_set_free_when_its_card_closes_is_parked_unless_somebody_decided
     let mut other = with(Status::Ready, 0, &["crashed"]);
     other.detail.events.push(event("unlinked", 10, json!({"parent": "t_0000dddd"})));
     assert_eq!(told_of(other, false), park(1), "what was cut was no link to its card");
-    // Decided by somebody else while the card waits: it only holds its task back.
+    // Decided by an operator or agent while the card waits: it only holds its task back.
     let mut all = seen(vec![with(Status::Todo, 0, &["unblocked"])]);
     all.cards = vec![card(true)];
     assert_eq!(told(&all).findings, [""; 0], "its orchestrator is at it");
@@ -1179,7 +1179,7 @@ fn a_card_that_waits_for_its_own_task_holds_nobody() {
     let d = told(&all);
     assert_eq!(d.steps, []);
     assert!(d.left[0].because.contains("route-blocked swaps the two"), "{d:?}");
-    // Any other worker-made card is linked where its task is parked.
+    // Any other worker-made card is linked where its task is held.
     card.parents.clear();
     card.task.status = Status::Ready;
     all.cards = vec![card];
@@ -1210,7 +1210,7 @@ fn an_orchestrator_behind_the_same_wall_is_not_asked() {
     let asked = |all: &Seen| card(&decide(all, &pass(), &config).steps[0]).unwrap().1.assignee.clone();
     assert_eq!(asked(&all).as_deref(), Some("sol"));
     all.runtime = known;
-    // A question of its task's size is no matter of the provider.
+    // A question about its task's size does not concern the provider.
     all.sources = vec![gave_up("t_00000001", Cause::IterationBudget)];
     assert_eq!(card(&told(&all).steps[0]).unwrap().0, &Status::Ready);
 
@@ -1355,7 +1355,7 @@ fn what_jams_the_guard_for_ever_gets_a_card_once_heal_is_done_with_it() {
     mended.detail.task.last_failure_error = None;
     assert_eq!(one(mended).steps, []);
 
-    // Set free by an answer, it jams once more: no attempt lies between the two.
+    // Requeued by an answer, it jams once more: no attempt lies between the two.
     let asked = |status: Status| {
         let mut s = jammed(true);
         let (id, key) = ("t_0000caf7".into(), "distress:t_00000001:spawn_error:7".into());
@@ -1417,7 +1417,7 @@ fn what_was_taken_off_an_incidents_card_is_asked_about_anew() {
     }
     let d = left("route-blocked", Cause::Credential, 6);
     assert!(card(&d.steps[0]).is_some(), "{d:?}");
-    // Whoever took it off by hand wants it to go on without.
+    // Unlinked by hand, it goes on without the card.
     let d = left("anna", Cause::RateLimit, 6);
     assert!(d.steps.is_empty() && d.left[0].because.contains("was unlinked from it"), "{d:?}");
 }
@@ -1463,7 +1463,7 @@ fn the_first_refusal_beside_a_gateway_holds_the_other_ready_work_and_touches_no_
     );
     assert_eq!((&trail["provider"], &trail["host"]), (&json!("moon"), &json!("api.example")));
     assert_eq!((&trail["resets"], &trail["seen"]), (&json!(NOW.plus(300).0), &json!(ago(60).0)));
-    // Written down it is no news, and holds others by what stands on the board.
+    // Once written down it is not written again, and holds others by what stands on the board.
     let mut again = started_again(Cause::RateLimit, 60);
     again.detail.events.push(event("watchbill_signal", 10, payload.clone()));
     assert_eq!(told(&beside(again)).steps, []);
@@ -1482,7 +1482,7 @@ fn the_first_refusal_beside_a_gateway_holds_the_other_ready_work_and_touches_no_
     assert_eq!(told(&beside(left)).steps, []);
 }
 
-// Its runtime hands it on to a provider that is held, and its card is not tied to it yet.
+// Its runtime passes it on to a provider that is held, and its card is not tied to it yet.
 #[test]
 fn what_is_tied_to_its_card_and_held_for_its_provider_is_so_in_one_step() {
     let mut all = beside(started_again(Cause::RateLimit, 60));
@@ -1518,7 +1518,7 @@ fn a_step_about_a_task_writes_down_what_its_earlier_attempts_met() {
     let d = told(&beside(s));
     let step = d.steps.iter().find(|s| s.changes.iter().any(|c| matches!(c, Change::AddEvent { kind, payload, .. } if kind == "watchbill_signal" && payload["watchbill"]["run"] == 6)));
     assert!(step.is_some_and(|s| s.action != "note"), "{d:?}");
-    // What a provider said so long ago is no news of it.
+    // What a provider said so long ago says nothing about it now.
     let of = |c: &Change| match c {
         Change::AddEvent { payload, .. } if payload["watchbill"]["run"] == 6 => {
             Some(payload["watchbill"]["provider"].clone())

@@ -30,9 +30,9 @@ pub(super) enum Verdict {
     Leave(String),
     /// Leave it, because something is not known.
     Unknown(String),
-    /// Leave it, and tell somebody in every pass: it could not be looked at.
+    /// Leave it, and tell the operator in every pass: it could not be looked at.
     Finding(String),
-    /// Leave it, and tell somebody as long as that lasts: what matters of it, and the whole line.
+    /// Leave it, and tell the operator as long as that lasts: what matters of it, and the whole line.
     Notice(String, String),
     /// Nothing is wrong with it.
     Fine,
@@ -119,7 +119,7 @@ impl Case<'_> {
         self.d.newest_run()
     }
 
-    /// A task the failure breaker gave up, or one somebody blocked.
+    /// A task the failure breaker gave up, or one that was blocked explicitly.
     fn blocked(&self) -> Verdict {
         let turns = [
             EventKind::GaveUp,
@@ -140,7 +140,7 @@ impl Case<'_> {
         }
     }
 
-    /// Whether somebody reassigned, unblocked or promoted it since: that is the decision, and it has not been tried yet.
+    /// Whether an operator or agent reassigned, unblocked or promoted it since: that decision has not been tried yet.
     fn is_decided_since(&self, event: &Event) -> bool {
         let at = self.d.events.iter().rposition(|e| e == event).unwrap_or(0);
         self.d.events[at..].iter().any(authorship::is_fresh_start)
@@ -155,7 +155,7 @@ impl Case<'_> {
         }
         let said = event.payload.get("error").and_then(Value::as_str);
         let cause = self.cause(said).unwrap_or(Cause::Unknown);
-        // What heal never resets: a limit set by hand, and a task that somebody once blocked and promoted again.
+        // What heal never resets: a limit set by hand, and a task that was once blocked explicitly and promoted again.
         let by_hand = event.payload.get("limit_source").and_then(Value::as_str) == Some("task")
             || self.d.task.max_retries.is_some()
             || hermes::is_sticky(&self.d.events);
@@ -182,8 +182,8 @@ impl Case<'_> {
         self.d.events[began..].iter().any(|e| e.kind == EventKind::Escalated && e.by() == Some(HEAL))
     }
 
-    /// An explicit block. Only Hermes' own words, our own hand-over, and what a worker says about its environment get a
-    /// card; everything else is a person's word.
+    /// An explicit block. Only Hermes' own words, an escalation by a watcher, and what a worker says about its environment get a
+    /// card; everything else is a person's decision.
     fn sticky(&self, event: &Event) -> Verdict {
         let reason = event.payload.get("reason").and_then(Value::as_str).unwrap_or_default();
         let kind = event.payload.get("kind").and_then(Value::as_str);
@@ -208,7 +208,7 @@ impl Case<'_> {
                 cause.blocker_type().unwrap_or(Blocker::IterationBudget),
             );
         }
-        // Its worker asked by a card of its own, and that is closed: whoever closed it did not say what is to be done.
+        // Its worker asked by a card of its own, and that was closed without an answer to the question.
         let asked = event.trail().and_then(|t| t.get("card")?.as_str()).filter(|_| event.by() == Some(HAND));
         if let Some(card) = asked {
             return history::closed(self.d, card, asked::status_of(self.d, card));
@@ -234,14 +234,14 @@ impl Case<'_> {
         self.d.events.iter().any(claimed) && event.by().is_none_or(|by| by == HAND)
     }
 
-    /// A wall that both the log and a worker's own words name.
+    /// A cause that the next attempt would meet again, if both the log and the worker's own words name it.
     fn agreed(&self, reason: &str) -> Option<Cause> {
         let LogEnd::Ended(e) = &self.s.reading.end else { return None };
         let said = cause::of_text(reason)?.blocker_type();
         (meets_a_wall(e.cause) && said == e.cause.blocker_type()).then_some(e.cause)
     }
 
-    /// A worker's own block: whoever can help has some time to see it first.
+    /// A worker's own block: an operator or agent has some time to lift it before a card is written.
     fn own_block(&self, event: &Event, blocker: Blocker, word: &'static str, reason: &str) -> Verdict {
         let (waited, most) = (self.seen.now.since(event.at), seconds(self.config.distress.block_wait));
         if waited < most {
@@ -259,7 +259,7 @@ impl Case<'_> {
         }))
     }
 
-    /// A task that waits for its next attempt, although the last one already met a wall that is still there.
+    /// A task that waits for its next attempt, although the cause that ended the last one is still there.
     fn ready(&self) -> Verdict {
         if self.is_escalated() && hermes::is_guard_jammed(self.d) {
             return self.jammed();
@@ -267,7 +267,7 @@ impl Case<'_> {
         let Some(run) = self.run().filter(|r| r.ended_at.is_some()) else { return Verdict::Fine };
         let turn = self.newest_turn();
         let failed = |e: &Event| FAILURES.contains(&e.kind) || e.kind == EventKind::Promoted;
-        // Unblocked, reassigned or promoted by hand since: whoever did it wants it tried.
+        // Unblocked, reassigned or promoted by hand since: it is to be tried first.
         let tried_again = self.d.events.iter().rposition(|e| FAILURES.contains(&e.kind)).is_some_and(|at| {
             self.d.events[at..]
                 .iter()
@@ -294,8 +294,8 @@ impl Case<'_> {
         }
     }
 
-    /// Held back by the runtime's guard over its failure text, which heal took away as often as it may. No attempt will ever
-    /// end here, so nothing else would call anybody.
+    /// Held back by the runtime's guard over its failure text, which heal cleared as often as it may. No attempt will ever
+    /// end here, so no other rule would ask the orchestrator.
     fn jammed(&self) -> Verdict {
         if let LogEnd::Unreadable(why) = &self.s.reading.end {
             return self.unreadable(why);
@@ -304,7 +304,7 @@ impl Case<'_> {
         self.stuck(Rule::Escalated, cause, cause.blocker_type().unwrap_or(Blocker::IterationBudget))
     }
 
-    /// Parked by one of us.
+    /// Held by a watcher.
     fn scheduled(&self) -> Verdict {
         let Some(event) = authorship::parked(self.d) else {
             return Verdict::Leave("scheduled outside Watchbill".into());
@@ -368,7 +368,7 @@ impl Case<'_> {
         if let LogEnd::Unreadable(why) = &self.s.reading.end {
             return Verdict::Unknown(format!("its log cannot be read: {why}"));
         }
-        // What an attempt before this one met is no evidence.
+        // What an attempt before this one met does not count.
         let since = self.run().map_or(self.seen.now, |r| r.started_at);
         let Some(newest) = repeated(&self.s.reading.signals, since, self.seen.now, self.config) else {
             return self.session();
@@ -406,7 +406,7 @@ impl Case<'_> {
     }
 
     /// A living session of which something was recorded that it does not come out of by itself. It is not touched: its claim
-    /// stands, and whoever is asked decides.
+    /// stands, and the orchestrator decides.
     fn session(&self) -> Verdict {
         let Some(found) = session::found(self.d) else { return Verdict::Fine };
         let what = format!("Its session {}: {} since {}.", found.session, found.kind, found.since);

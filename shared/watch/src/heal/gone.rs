@@ -168,7 +168,7 @@ impl<'a> Hosts<'a> {
         }
     }
 
-    /// Why it is more likely this host that is cut off than the others. A host that was forgotten is gone by an operator's word.
+    /// Why it is more likely this host that is cut off than the others. A host that was forgotten is gone by an operator's decision.
     fn doubt(&self) -> Option<String> {
         let Attended { now, before, .. } = self.seen.attended;
         match before {

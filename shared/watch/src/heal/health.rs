@@ -140,7 +140,7 @@ impl Rules<'_> {
         self.tell(t, &check.cause(), because, &mend, transitions)
     }
 
-    /// A worker that outlived its attempt: nothing is set free under it. That is said once it lasts longer than what a dead
+    /// A worker that outlived its attempt: its task is not requeued under it. That is said once it lasts longer than what a dead
     /// worker leaves behind.
     pub(super) fn outlived(&self, t: &TaskSeen, look: &Look) -> Verdict {
         let alive = format!("worker alive: {}", look.because);

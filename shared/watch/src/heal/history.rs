@@ -1,4 +1,4 @@
-//! What a task's own history says: how often it was helped, who said hands off, how a storm of deaths goes.
+//! What the history of tasks says: which give-up still counts, how a storm of deaths goes, which claimers tell nothing.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,9 @@
 //! `heal`: requeues what dead workers left behind, resets infrastructure crash loops, clears jams and leaked claims,
 //! and says so once when it was reset too often.
 //!
-//! It signals a process only where the configuration allows it and the process itself proves to be the worker, never lifts a block somebody else made, and never raises a cap. Work whose last attempt
-//! ended on a provider's or a configuration's error is not its business: it only frees the dead claim and parks it.
+//! It signals a process only where the configuration allows it and the process itself proves to be the worker. It never lifts
+//! a block that was made outside Watchbill, and never raises a cap. Work whose last attempt ended on a provider's or a
+//! configuration's error is not its business: it only ends the dead claim and holds the task.
 
 mod exited;
 mod gone;
@@ -151,7 +152,7 @@ enum Verdict {
     Wait(String, Time),
     /// Leave it, because something is not known.
     Unknown(String),
-    /// The same, and tell somebody: what stops it is no passing doubt.
+    /// The same, and tell the operator: what stops it does not pass by itself.
     Blind(String),
     /// Nothing is wrong with it.
     Fine,
@@ -267,14 +268,14 @@ impl Rules<'_> {
         }
     }
 
-    /// Who gets a task that needs a person. A card stays its orchestrator's: given away, it would only be given back.
+    /// Who gets a task that needs a person. A card stays its orchestrator's: reassigned, it would only be returned.
     fn person_for(&self, t: &TaskSeen) -> Option<&str> {
         let row = &t.detail.task;
         self.person.filter(|_| !is_card(row))
     }
 
     /// The failures at which a task is given up: its own limit, else its board's, else the one at which it was given up before; `None`
-    /// where nobody knows. Then a failure is counted, and whoever knows the limit gives up.
+    /// where that is unknown. Then a failure is counted, and the dispatcher, which knows the limit, gives up.
     fn failure_limit(&self, d: &Detail) -> Option<i64> {
         let board = self.seen.runtime.as_ref().map_or(Some(hermes::FAILURE_LIMIT), |r| r.failure_limit);
         let gave_up = |e: &&Event| {

@@ -67,7 +67,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     Ok(seen)
 }
 
-/// The finished cards of tasks whose hold these steps end, or that they put back into the queue.
+/// The finished cards of tasks whose hold these steps end, or that they requeue.
 fn answered(world: &mut World<'_>, seen: &Seen, steps: &[Step]) -> Result<Vec<Detail>> {
     let goes_on = |s: &&Step| {
         matches!(s.case, Rule::HoldOver | Rule::NoDecision)
@@ -111,8 +111,7 @@ fn refused_keys(
     Ok(refused.filter_map(name).collect())
 }
 
-/// Tasks that these steps, decided without their trees, put back into the queue, and those whose dead worker's tree is to be
-/// noted.
+/// Tasks that these steps, decided without their trees, requeue, and those whose dead worker's tree is to be noted.
 fn goes_on(seen: &Seen, steps: Vec<Step>) -> BTreeSet<String> {
     let is_back = |s: &Step| {
         matches!(s.action, StepAction::Requeue | StepAction::Block | StepAction::Reset) || s.stop.is_some()
@@ -281,7 +280,7 @@ pub(super) fn waits(detail: &Detail, worker: Option<&Look>) -> Option<String> {
 }
 
 /// Attempts whose end the log explains, by their number. The newest one is asked about where its worker is gone, whether or not
-/// anybody booked that.
+/// the board says that it ended.
 fn told(detail: &Detail, reading: &Reading) -> BTreeMap<i64, Cause> {
     let told = ended::told(detail, reading).into_iter().map(|(run, e)| (run.id, e.cause));
     let newest = match &reading.end {

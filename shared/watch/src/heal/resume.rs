@@ -1,7 +1,7 @@
 //! Resume, not restart: what the next attempt is told, and whether the working tree is as the dead worker left it.
 //!
 //! The tree is noted on the first pass that sees a worker gone, in an event of its run, and compared on the pass that puts the
-//! task back. A hash taken at the claim could not tell the worker's own edits from anybody else's.
+//! task back. A hash taken at the claim could not tell the worker's own edits from those of others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -179,8 +179,8 @@ pub(super) fn is_to_be_noted(t: &TaskSeen) -> bool {
     waits && d.place.path.is_some() && noted(t).is_none()
 }
 
-/// The tree as it was noted when this attempt's worker was first seen gone. What stands before the worker's last sign of life
-/// was written by somebody else.
+/// The tree as it was noted when this attempt's worker was first seen gone. A note from before the worker's last sign of life
+/// does not count.
 fn noted(t: &TaskSeen) -> Option<(Time, TreeState)> {
     let state = |e: &Event| serde_json::from_value(e.trail()?.get("tree")?.clone()).ok();
     notes(t).find_map(|e| Some((e.at, state(e)?)))
@@ -272,7 +272,7 @@ impl Rules<'_> {
         self.step(t, verb, |trail| vec![hermes::noted_in(run, EventKind::Detected, json!({}), trail)])
     }
 
-    /// The tree changed by other hands since the worker died: what it left is not what is there, so a person looks first.
+    /// The tree was changed by others since the worker died: what it left is not what is there, so a person looks first.
     pub(super) fn drifted(&self, t: &TaskSeen, look: &Look, drift: &Drift, because: &str) -> Verdict {
         let said = quote::inline(&drift.to_string(), 300);
         let because = format!("{because}; tree-drift, {said}: needs a person");
@@ -324,8 +324,8 @@ pub(super) fn told_if_any(t: &TaskSeen) -> Vec<Change> {
 // The attempts whose parts of the log are kept are enough to be over any cap.
 const _: () = assert!(MAX_EARLIER >= MAX_RESUMES as usize);
 
-/// Whether an attempt died of nothing that is known, by its run alone: its worker was there and then was not. What was taken back
-/// or never started says so there.
+/// Whether an attempt died of nothing that is known, by its run alone: its worker was there and then was not. An attempt that was
+/// reclaimed or never started says so there.
 fn died(run: &Run) -> bool {
     match run.outcome.as_deref() {
         // The one that is just being buried.
@@ -352,7 +352,7 @@ pub(super) fn is_lasting(t: &TaskSeen, e: &Evidence) -> bool {
     e.cause.owner() == Owner::Distress && (e.cause != Cause::ProtocolViolation || was_left_open(t))
 }
 
-/// Whether an attempt of the present episode before the newest one left the task open as well, by what one of us wrote down, else by
+/// Whether an attempt of the present episode before the newest one left the task open as well, by what a watcher wrote down, else by
 /// the log, else as it was booked. A history too long to see that in may have any number of them.
 fn was_left_open(t: &TaskSeen) -> bool {
     let d = &t.detail;
@@ -365,15 +365,15 @@ fn was_left_open(t: &TaskSeen) -> bool {
     d.is_truncated || episode(d).skip(1).any(|run| is_such(&run))
 }
 
-/// Attempts since the last success or the last word of somebody else, the newest first.
+/// Attempts since the last success or the last decision outside Watchbill, the newest first.
 fn episode(d: &Detail) -> impl Iterator<Item = &Run> {
     let fresh = d.events.iter().rev().find(|e| authorship::starts_anew(d, e)).map(|e| e.at);
-    // The open attempt ends after that word, whenever it began.
+    // The open attempt ends after that decision, whenever it began.
     let since = move |r: &Run| r.ended_at.is_none() || fresh.is_none_or(|fresh| r.started_at >= fresh);
     ended::remembered(d).take_while(move |r| r.outcome.as_deref() != Some("completed") && since(r))
 }
 
-/// Attempts that died since the last success or the last word of somebody else, the open one among them. What was refused by a
+/// Attempts that died since the last success or the last decision outside Watchbill, the open one among them. What was refused by a
 /// provider, an endpoint or the protocol did not die, however its dispatcher booked it: a pass wrote that down, or the log says it.
 /// Where the log does not reach back to an attempt, it may have been refused as well, and does not count.
 pub(super) fn attempts(t: &TaskSeen) -> i64 {

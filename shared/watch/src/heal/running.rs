@@ -18,11 +18,11 @@ use policy::attempts::tally::tally;
 use policy::attempts::worker::ask;
 use policy::{authorship, clock};
 
-/// Seconds for which a log that cannot be read stops a task before a person is asked: whoever mends a disk, a mount or a mode in
-/// working hours has done so by then, and no night is lost altogether.
+/// Seconds for which a log that cannot be read stops a task before a person is asked: in working hours the operator has mended a
+/// disk, a mount or a mode by then, and no night is lost altogether.
 pub(super) const BLIND: i64 = 6 * 3_600;
 
-/// Why a task is parked, and when its provider answers again where its log says so.
+/// Why a task is held, and when its provider answers again where its log says so.
 pub(super) struct Hold {
     pub(super) cause: Cause,
     pub(super) resets: Option<Time>,
@@ -135,7 +135,7 @@ impl Rules<'_> {
         self.bury(t, Death { case: Rule::NoPid, what, excused: Some("its worker was never recorded"), look })
     }
 
-    /// A session whose server was started again is dead like a worker whose process is: no word of its claim can change that.
+    /// A session whose server was started again is dead like a worker whose process is, whatever its claim says.
     /// Its server served others as well, so that its end is nobody's fault.
     fn orphaned_session(&self, t: &TaskSeen, look: &Look, what: &str) -> Verdict {
         let quiet = self.quiet(t);
@@ -320,7 +320,7 @@ impl Rules<'_> {
         })
     }
 
-    /// Set free, the work would only hit the same wall, or get in its card's way: free the claim and park the task, both
+    /// Requeued, the work would only end on the same cause, or get in its card's way: end the claim and hold the task, both
     /// at once. Where it was held too often already, it goes to a person.
     pub(super) fn park(
         &self,
@@ -381,8 +381,8 @@ impl Rules<'_> {
         self.seen.now.since(self.seen.steady_since.map_or(at, |steady| at.max(steady)))
     }
 
-    /// Whether a sign can be from when it says: a heartbeat in milliseconds, or a log touched by a wrong clock, would hold a
-    /// dead worker's task for years, and an event from the future a parked one.
+    /// Whether a sign can be from when it says: a heartbeat in milliseconds, or a log touched by a wrong clock, would stop a
+    /// dead worker's task for years, and an event from the future a held one.
     pub(super) fn is_sane(&self, sign: Time) -> bool {
         sign.since(self.seen.now) <= clock::FUTURE
     }

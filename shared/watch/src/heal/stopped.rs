@@ -1,5 +1,5 @@
 //! A worker that a signal stopped: Ctrl-Z in its terminal, `kill -STOP`, a memory watcher. It lives, and so its task looks well to
-//! everybody. Nothing is requeued and nobody is killed for that: it goes on where it was as soon as somebody says so.
+//! everybody. Nothing is requeued and nobody is killed for that: it goes on where it was as soon as the operator continues it.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use board::EventKind;
 use host::Look;
 use policy::needs_operator::{self, STOPPED};
 
-/// Seconds for which a worker may be stopped before a person is told: somebody may look at it, and let it go on.
+/// Seconds for which a worker may be stopped before a person is told: the operator may look at it and continue it.
 const PATIENCE: i64 = 600;
 
 impl Rules<'_> {

@@ -30,7 +30,7 @@ const RECENT_SUCCESS: i64 = 3_600;
 /// How long a hold of route-blocked's after its end, and a task after its card was finished, are left to that watcher, in seconds.
 const ROUTED: i64 = 1_800;
 
-/// Seconds for which a block that nobody explains is left to whoever is writing it.
+/// Seconds for which a block without an explanation is skipped: the program that made it may still write one.
 const UNEXPLAINED: i64 = 1_800;
 
 /// Tasks that died of one cause, and when.
@@ -212,7 +212,7 @@ impl Rules<'_> {
         })
     }
 
-    /// Blocked, and the newest word about it says the opposite: somebody wrote the row without a word, or a word without the
+    /// Blocked, and the newest event about it says the opposite: the row was written without an event, or an event without the
     /// row. Below the limit the dispatcher promotes it; above, it would stand there for ever, and nobody be told.
     fn unexplained(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
@@ -228,7 +228,7 @@ impl Rules<'_> {
         });
         let leave = || Verdict::Leave("blocked, but not by the failure breaker".into());
         let is_below = self.failure_limit(d).is_none_or(|limit| d.task.failures < limit);
-        // A hand on the dashboard leaves a word of its own.
+        // A change on the dashboard leaves an event of its own.
         if by_hand.is_some_and(|e| e.kind == EventKind::Status) || is_below || !d.cards.is_empty() {
             return leave();
         }
@@ -262,7 +262,7 @@ impl Rules<'_> {
         dispatches && !history::claimer_tells_nothing(d)
     }
 
-    /// Why a task that is to be set free must wait: its worker, or what it left running, still is at work.
+    /// Why a task that is to be requeued must wait: its worker, or what it left running, still is at work.
     pub(super) fn still_at_work(&self, t: &TaskSeen) -> Option<Verdict> {
         let look = t.worker.as_ref()?;
         if look.life == Life::Alive {
@@ -271,8 +271,8 @@ impl Rules<'_> {
         self.orphans(t, look)
     }
 
-    /// Why a task is not reset once more. A history that is too long to count in may hide any number of resets; left alone
-    /// without a word, a worker could stop its own task for ever by writing comments.
+    /// Why a task is not reset once more. A history that is too long to count in may hide any number of resets; if it were
+    /// skipped silently, a worker could stop its own task for ever by writing comments.
     fn used_up(&self, d: &Detail, resets: i64) -> Option<String> {
         if d.is_truncated {
             return Some("its history is too long to count its resets".into());
@@ -328,7 +328,7 @@ impl Rules<'_> {
                     let what = format!("{because}, but its log cannot be read: {why}");
                     return self.unreadable(t, None, &what, over);
                 }
-                // Of whoever has it by now, or since it was set free, the log says nothing.
+                // The log says nothing of another profile that has it by now, or of the time since it was released.
                 LogEnd::Ended(e) if resume::is_lasting(t, e) && !is_settled(d) => {
                     let because = format!("{because}; its log ends on {}", e.cause.as_str());
                     let why = Hold { cause: e.cause, resets: e.resets };
@@ -422,7 +422,7 @@ impl Rules<'_> {
         if self.seen.now.since(touched) < self.grace() {
             return Verdict::Fine;
         }
-        // A dependency wait without a recorded parent is somebody's word: there is nothing to see done.
+        // A dependency wait without a recorded parent is a decision outside Watchbill: there is no end to see.
         if d.parents.is_empty() {
             return Verdict::Leave("waits in todo without a parent".into());
         }
@@ -443,7 +443,7 @@ impl Rules<'_> {
         Some(format!("its card {card} was completed with a decision; route-blocked carries it out"))
     }
 
-    /// Ends a hold of ours when it is over. Anybody else's schedule is their word.
+    /// Ends a watcher's hold when it is over. Any other schedule is a decision outside Watchbill.
     pub(super) fn held(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
         let Some((event, hold)) = authorship::our_hold(d) else {
@@ -477,11 +477,11 @@ impl Rules<'_> {
         }
         let held = words(self.seen.now.since(held_at));
         let cause = authorship::cause_in(hold);
-        // Somebody was asked and said nothing. What a card was written for does not get better by waiting either, unless
-        // it lay with a provider.
+        // The orchestrator was asked and decided nothing. What a card was written for does not get better by waiting
+        // either, unless it lay with a provider.
         let by_card = hold.get("card").is_some_and(|c| !c.is_null());
         if is_undecided(d, event, hold) || (by_card && !cause.is_some_and(Cause::is_provider_pressure)) {
-            // Whoever reads that their decision was refused, or said nothing, is asked again first.
+            // An orchestrator whose decision was refused, or who made none, is asked again first.
             let is_recent = |card: &&Detail| {
                 let heard = answer::read_in(card).map_or(answer::finished(card), |e| e.at);
                 self.is_sane(heard) && self.seen.now.since(heard) < ROUTED
@@ -508,13 +508,13 @@ impl Rules<'_> {
     }
 }
 
-/// A card that nobody began with is synthesize-distress' to let go.
+/// A card that nobody began with is released by synthesize-distress.
 fn waits_its_turn(d: &Detail) -> bool {
     is_card(&d.task) && d.task.started_at.is_none()
 }
 
 impl Rules<'_> {
-    /// Ends a hold of ours on a task that somebody marked since: it was put on before, and nobody else ends it. That is all.
+    /// Ends a watcher's hold on a task that the operator marked since: the hold is older, and nobody else ends it. That is all.
     pub(super) fn let_go(&self, t: &TaskSeen, profiles: &Profiles) -> Option<Verdict> {
         let d = &t.detail;
         let (event, hold) = authorship::our_hold(d)
@@ -551,7 +551,7 @@ impl Rules<'_> {
         until.min(held_at.plus(seconds(self.policy.hold_max) * 6 / 5))
     }
 
-    /// When a task was held. An event that lies in the future was written by a wrong clock or by somebody who means to hold
+    /// When a task was held. An event that lies in the future was written by a wrong clock or by an author who means to hold
     /// the task for ever; then it counts from what came before it, so that the hold ends all the same.
     fn held_at(&self, d: &Detail, event: &Event) -> Time {
         let nth = d.events.iter().rposition(|e| e == event).unwrap_or(0);
@@ -574,7 +574,7 @@ fn is_undecided(d: &Detail, scheduled: &Event, hold: &serde_json::Value) -> bool
     made.chain(kin).any(|(id, status, later)| *status == Status::Done && (later || named == Some(id)))
 }
 
-/// Whether what ended the newest attempt is of no account any more: another profile has the task, or it was set free since.
+/// Whether what ended the newest attempt does not count any more: another profile has the task, or it was released since.
 fn is_settled(d: &Detail) -> bool {
     d.newest_run().is_some_and(|run| {
         let is_anothers = run.profile.is_some() && run.profile != d.task.assignee;

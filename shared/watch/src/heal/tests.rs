@@ -316,7 +316,7 @@ fn dead_workers() {
     says(beat, "- worker gone, but only quiet for 10s");
     let wrote = with!(running(Life::Gone, 900), |t| t.log_at = Some(ago(5)));
     says(wrote, "- worker gone, but only quiet for 5s");
-    // A heartbeat of an earlier attempt is no sign of life of this one.
+    // A heartbeat of an earlier attempt does not count as a sign of life of this one.
     let older = with!(running(Life::Gone, 900), |t| t.detail.task.last_heartbeat_at = Some(ago(5_000)));
     says(older, "requeue dead-worker: worker 42 gone, last heard from 15m ago");
     let none = with!(running(Life::Gone, 900), |t| t.worker = None);
@@ -576,7 +576,7 @@ fn children_of_a_dead_worker_are_waited_for() {
         t.detail.events.last_mut().unwrap().payload["watchbill"]["gone"] = json!(ago(600).0);
     });
     says(early, "- worker gone, waiting up to 5m");
-    // A note from before its last sign of life is of another death, and one by somebody else none.
+    // A note from before its last sign of life is of another death, and one by another author does not count.
     says(with!(silent(Some(800)), |t| t.detail.task.last_heartbeat_at = Some(ago(700))), "note worker-gone");
     let forged = with!(silent(Some(800)), |t| {
         t.detail.events.last_mut().unwrap().payload["by"] = json!("luna");
@@ -853,7 +853,7 @@ fn crash_loops_are_reset_and_then_escalated_once() {
     );
     assert_eq!(kinds(&d), "watchbill_escalated");
     says(resets(3, Some(ours("watchbill_escalated", 80_000, json!({})))), "- escalated");
-    // Somebody took it up again: from the top.
+    // Unblocked by hand, it is counted from the top.
     let again = with!(resets(3, None), |t| {
         let gave_up = t.detail.events.iter().position(|e| e.kind == EventKind::GaveUp).unwrap();
         t.detail.events.insert(gave_up, ours("watchbill_escalated", 94_000, json!({})));
@@ -1003,7 +1003,7 @@ fn the_heartbeat_of_an_earlier_worker_is_cleared_before_the_next_one_inherits_it
     );
     assert!(d.steps[0].changes.contains(&Change::ForgetHeartbeat));
     assert_eq!((kinds(&d).as_str(), status_after(&d)), ("watchbill_heartbeat_cleared", None));
-    // Whoever made it ready a moment ago may start it himself.
+    // The operator who made it ready a moment ago may start it himself.
     let touched = with!(old.clone(), |t| t.detail.events.push(event("unblocked", 5, json!({}))));
     says(touched, "");
     let fresh = beat(600);
@@ -1052,7 +1052,7 @@ fn leaked_claims() {
     says(fresh, "- a leaked claim, but it was completed within the hour");
     let limited = with!(leak(Status::Ready, Some(300)), |t| t.log = ended(Cause::RateLimit));
     says(limited.clone(), "park leaked-claim");
-    // What was set free since is tried again, and the refusal of a profile says nothing of the one that has the task by now.
+    // What was released since is tried again, and the refusal of a profile says nothing of the one that has the task by now.
     let freed = with!(limited.clone(), |t| {
         t.detail.runs = vec![run(1, 4_000, Some(3_000), Some("crashed"))];
         t.detail.events.insert(0, event("unblocked", 2_500, json!({})));
@@ -1463,7 +1463,7 @@ proptest! {
         tasks.reverse();
         let mut back = decide(&seen(tasks), &pass(), &config());
         back.steps.reverse();
-        // The storm brake hands out its few probes in order; below it order is nothing.
+        // The storm brake gives out its few probes in order; below it, order does not matter.
         prop_assert_eq!(there.steps, back.steps);
     }
 

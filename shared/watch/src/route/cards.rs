@@ -1,4 +1,4 @@
-//! Open cards: made whole where somebody else wrote them, given to an orchestrator that can take them, and closed when
+//! Open cards: made whole where no watcher wrote them, given to an orchestrator that can take them, and closed when
 //! their task has gone on.
 
 mod desk;
@@ -75,7 +75,7 @@ impl<'a> Rules<'a> {
             return;
         }
         if sources.is_empty() {
-            // Even so its end must not delete a folder that is somebody else's.
+            // Even so its end must not delete a folder that is not its own.
             if let Some(step) = self.own_folder(d) {
                 return self.push(step);
             }
@@ -89,7 +89,7 @@ impl<'a> Rules<'a> {
             let step = self.scribe.closed(d, &self.with_refusal(card, Why::new(Rule::SecondCard, why)));
             return self.push(step);
         }
-        // What is over is over whoever took it; the rest depends on who takes it.
+        // What is over is over, whichever profile took it; the rest depends on who takes it.
         let orchestrators = match orchestrators {
             Ok(orchestrators) => orchestrators,
             Err(why) => return self.leave_unknown(d, why),
@@ -127,7 +127,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Another card that asks about the same task and was there before: one cause, one open card. Only what somebody else
+    /// Another card that asks about the same task and was there before: one cause, one open card. Only a card that no watcher
     /// wrote gives way.
     fn is_second(&self, card: &Detail, source: &Detail) -> Option<&'a str> {
         let before = |c: &&&'a CardSeen| {
@@ -150,7 +150,7 @@ impl<'a> Rules<'a> {
             if self.is_tried_again(d, card) {
                 return None;
             }
-            // Set free or moved in this very pass, it leaves an incident's card to the others.
+            // Released or moved in this very pass, it leaves an incident's card to the others.
             if self.touched.contains(&d.task.id) && is_incident(card) {
                 said.push(format!("{} goes on", d.task.id));
                 continue;
@@ -171,7 +171,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Whether the runtime tries a refused task again by itself, with the profile it has: seconds after it died, and mostly
-    /// into the same wall. Only an attempt that lasts is another story; a card for each would use all of a day up.
+    /// refused again. Only an attempt that lasts counts as going on; a card for each would use up all cards of a day.
     fn is_tried_again(&self, d: &Detail, card: &Detail) -> bool {
         let created =
             card.events.iter().find(|e| e.kind == EventKind::Created && e.by() == Some(SYNTHESIZE_DISTRESS));
@@ -183,7 +183,7 @@ impl<'a> Rules<'a> {
         !decided && young && run.profile.as_deref() == text("profile")
     }
 
-    /// A card that waits for its own task is never taken by anybody; on one that is being worked on only this is changed.
+    /// No worker ever takes a card that waits for its own task; on one that is being worked on only this is changed.
     fn swap_link(&mut self, card: &'a Detail) {
         let source = named(card);
         let Some(own) = card.parents.iter().find(|p| Some(&p.id) == source.as_ref()) else { return };
@@ -205,7 +205,7 @@ impl<'a> Rules<'a> {
                 && e.payload.get("parent").and_then(Value::as_str) == Some(&card.task.id)
         };
         let known = source.parents.iter().any(|p| p.id == card.task.id) || source.events.iter().any(parted);
-        // Ours are tied by whoever makes them. A stranger's word parks nobody, and what waits itself would close a circle.
+        // A watcher ties the cards it makes. A card by a stranger holds no task, and one that waits itself would close a circle.
         let waits = card.parents.iter().any(|p| p.id != t.id && !p.status.frees_children());
         let left = is_ours(card) || waits || !self.speaks_for(card, source);
         let left = left || self.touched.contains(&t.id) || self.is_left_out(&t.id);
@@ -220,7 +220,7 @@ impl<'a> Rules<'a> {
         self.push(step);
     }
 
-    /// Whether a card may stop a task: one of ours, one that its own worker wrote, or a person's. Any other worker may ask
+    /// Whether a card may stop a task: a watcher's, one that its own worker wrote, or a person's. Any other worker may ask
     /// about a task and not hold it up.
     fn speaks_for(&self, card: &Detail, source: &Detail) -> bool {
         is_ours(card) || speaks_for(card, source, self.known)
@@ -239,7 +239,7 @@ impl<'a> Rules<'a> {
         self.seen.shared && card.task.assignee.as_deref() == Some(profile) && named()
     }
 
-    /// Says of a card that its orchestrator is none of those that this host names.
+    /// Reports a card whose orchestrator this host does not name.
     fn tell_of_another(&mut self, card: &'a Detail, orchestrators: &[String]) {
         let Some(who) = card.task.assignee.as_ref().filter(|who| !orchestrators.contains(who)) else {
             return;

@@ -30,7 +30,7 @@ use policy::routing::router::{Choice, Release, Target};
 const GRACE: i64 = 600;
 
 /// Whether all a card says was carried out at this very moment. A task that still waits for it was read before another
-/// pass wrote that, and the card after it: nothing to tell anybody.
+/// pass wrote that, and the card after it: there is nothing to report.
 fn is_just_done(card: &Detail, now: Time) -> bool {
     read_in(card).filter(is_whole).is_some_and(|e| now.since(e.at) < 2)
 }
@@ -41,7 +41,7 @@ fn is_whole(e: &&Event) -> bool {
 }
 
 impl<'a> Rules<'a> {
-    /// Deals with every card that was finished by somebody.
+    /// Deals with every card that was finished.
     pub(super) fn carry_out_decisions(&mut self, orchestrators: Orchestrators<'_>) {
         for card in &self.seen.answered {
             self.answered(card, orchestrators);
@@ -176,7 +176,7 @@ impl<'a> Rules<'a> {
         if self.touched.contains(&d.task.id) {
             return Err("another card decided about it in this pass".into());
         }
-        // Whoever gave it to somebody by the card's own command may still say that it goes on.
+        // An orchestrator that reassigned it by the card's own command may still say that it goes on.
         let goes_on = matches!(one.action, Action::Unblock | Action::Human);
         if let Some(why) = moved_on(d, card, goes_on) {
             return Err(why);
@@ -217,7 +217,7 @@ impl<'a> Rules<'a> {
                     Err(_) if matches!(self.router.release(to), Release::Go { .. }) => {
                         self.scribe.moved(&mut self.router, d, &target, why, &Parting::Free)
                     }
-                    // It is theirs from now on, and starts in its turn: a list of decisions is no herd either.
+                    // It is theirs from now on, and starts in its turn: a list of decisions must not start all its tasks at once.
                     Err((until, reason)) => {
                         let because = format!("{}; waits: {reason}", why.because);
                         self.scribe.given(d, &target, until, Why { because, ..why })
@@ -386,7 +386,7 @@ impl<'a> Rules<'a> {
             .filter(|d| still_waits(d, card) && !self.is_left_out(&d.task.id) && self.hands_off(d).is_none())
             .collect();
         let waited = self.seen.now.since(finished(card));
-        // Whoever reads that their decision was refused has that long again.
+        // An orchestrator that is told that its decision was refused has that long again.
         let read = read_in(card).map(|e| e.at);
         let patience = read.map_or(waited, |at| waited.min(self.seen.now.since(at)));
         let named = read_in(card).filter(is_whole).and_then(|_| named_by(card, &ids));
@@ -426,7 +426,7 @@ impl<'a> Rules<'a> {
                 words(waited)
             );
             let held = our_hold(d).map_or(patience, |(event, _)| self.seen.now.since(event.at));
-            // It lasts while somebody may still decide: said once. Where a person has to, it is a finding below.
+            // It lasts while the orchestrator may still decide: said once. Where a person has to, it is a finding below.
             let lasts = format!("{id} waits: its card {} was completed {how}", card.task.id);
             let word = id_word(id);
             let mend = format!("{said}; {hand} reassign {word} PROFILE, then {hand} unblock {word}");
@@ -439,7 +439,7 @@ impl<'a> Rules<'a> {
             if (!omitted && patience.min(held) < GRACE) || self.touched.contains(id) {
                 continue;
             }
-            // synthesize-distress asks again as often as that is allowed. Who stopped by its own hand asked for this card alone.
+            // synthesize-distress asks again as often as that is allowed. A worker that blocked its task asked for this card alone.
             let told = |e: &&Event| e.kind == EventKind::Unanswered && authorship::is_ours(e);
             let this = |e: &&Event| e.payload.get("card").and_then(Value::as_str) == Some(&card.task.id);
             let here = d.events.iter().filter(told).filter(this).map(|e| e.at).next_back();
@@ -524,7 +524,7 @@ fn not_by_orchestrator(
 ) -> Option<String> {
     let began = |kind: EventKind| card.events.iter().any(|e| e.kind == kind && e.run == Some(run.id));
     let by = run.profile.as_deref().unwrap_or("nobody");
-    // Anybody claims by command line, and the claim bears the assignee's name; only the dispatcher starts a worker.
+    // Any user can claim by command line, and the claim bears the assignee's name; only the dispatcher starts a worker.
     if !began(EventKind::Claimed) || !(own_board || began(EventKind::Spawned)) {
         return Some("it was completed without being dispatched".into());
     }
@@ -532,7 +532,7 @@ fn not_by_orchestrator(
         .then(|| format!("it was completed by {by}, who is not an orchestrator"))
 }
 
-/// Why a card's word comes too late for its task, if so.
+/// Why a card's decision comes too late for its task, if so.
 fn moved_on(d: &Detail, card: &Detail, given_is_none: bool) -> Option<String> {
     let t = &d.task;
     if t.status.frees_children() || t.status == Status::Running || t.status == Status::Review {
@@ -572,7 +572,7 @@ fn run_of(card: &Detail) -> Option<i64> {
     made(card)?.payload.get("run_id")?.as_i64()
 }
 
-/// The event with which one of us made a card.
+/// The event with which a watcher made a card.
 fn made(card: &Detail) -> Option<&Event> {
     card.events.iter().find(|e| e.kind == EventKind::Created).filter(|_| is_ours(card))
 }
@@ -593,12 +593,12 @@ fn is_decided_by(d: &Detail, card: &Detail) -> bool {
     d.events.iter().any(|e| decided_by(e) == Some(&card.task.id))
 }
 
-/// The card whose decision one of us carried out by this event.
+/// The card whose decision a watcher carried out by this event.
 fn decided_by(e: &Event) -> Option<&str> {
     e.trail().filter(|_| authorship::is_ours(e))?.get("decided_by")?.as_str()
 }
 
-/// Whether somebody else decided about a task by this event.
+/// Whether a task was decided about outside Watchbill by this event.
 pub(super) fn says_on(e: &Event) -> bool {
     let parked = matches!(e.kind, EventKind::Scheduled | EventKind::Archived) && !authorship::is_ours(e);
     authorship::is_fresh_start(e) || parked
@@ -615,11 +615,11 @@ fn still_waits(d: &Detail, card: &Detail) -> bool {
         return false;
     }
     let finished = finished(card);
-    // Moved, set free or handed to a person by one of us since: somebody found an answer.
-    // What one of us did with it in the same breath is an answer, and so is what the runtime did later.
+    // Moved, released or handed to a person by a watcher since: that is an answer.
+    // What a watcher did with it in the same second is an answer, and so is what the runtime did later.
     let ours = |e: &&Event| {
         let turn = matches!(e.kind, EventKind::Unblocked | EventKind::Blocked | EventKind::Promoted)
-            // Into other hands alone sets nothing free that is blocked.
+            // To assign a blocked task does not unblock it.
             || (e.kind == EventKind::Assigned && d.task.status != Status::Blocked)
             // Another card's decision about it was carried out, be it that it waits for its provider now.
             || decided_by(e).is_some();
@@ -631,8 +631,8 @@ fn still_waits(d: &Detail, card: &Detail) -> bool {
     is_newest && !since_card(d, card).iter().any(|e| ours(&e)) && is_waiting(d)
 }
 
-/// Whether somebody else gave a task that the failure breaker stopped to another profile since the card was made: Hermes counts its failures
-/// anew from there and promotes it, as soon as there is a dispatcher. That answers the card.
+/// Whether a task that the failure breaker stopped was assigned outside Watchbill since the card was made: Hermes counts its
+/// failures anew from there and promotes it, as soon as there is a dispatcher. That answers the card.
 fn is_given_on(d: &Detail, card: &Detail) -> bool {
     d.task.status == Status::Blocked
         && !hermes::is_sticky(&d.events)
@@ -646,13 +646,13 @@ fn is_waiting(d: &Detail) -> bool {
         Status::Blocked => {
             policy::routing::moving::is_ours_to_unblock(d) || is_by_worker(d) || is_given_up(d)
         }
-        // Only what a loop of blocks sent there has a card of ours.
+        // Only what a loop of blocks sent there has a watcher's card.
         Status::Triage => true,
         _ => false,
     }
 }
 
-/// Given up by the failure breaker, be it at a limit that no decision lifts: somebody must still hear of it.
+/// Given up by the failure breaker, be it at a limit that no decision lifts: it must still be reported.
 fn is_given_up(d: &Detail) -> bool {
     newest_stop(d).is_some_and(|e| e.kind == EventKind::GaveUp)
 }

@@ -1,5 +1,5 @@
 //! Holds: work that waits for a provider goes elsewhere where it may, goes on one by one once the provider answers, and is
-//! never parked without an end.
+//! never held without an end.
 
 use serde_json::{Map, Value, json};
 
@@ -32,7 +32,7 @@ pub(super) enum Tied<'a> {
     Own(&'a Detail),
     /// It is an incident's, and goes on for the others.
     Shared(&'a Detail),
-    /// Somebody works on it, or nobody knows it: it decides.
+    /// A worker has it, or it is unknown: it decides.
     Taken(&'a str),
 }
 
@@ -44,7 +44,7 @@ struct Waiting<'a> {
     cause: Option<Cause>,
     /// What its card asks a person about, since no time mends it: it is moved, or stays as it is.
     lasting: Option<Cause>,
-    /// When its hold ends; `None` where it is not parked yet.
+    /// When its hold ends; `None` where it is not held yet.
     until: Option<Time>,
     /// Why nobody else takes it, once that was asked.
     because: String,
@@ -97,7 +97,7 @@ impl<'a> Rules<'a> {
                 let (ends, cause) = (until(event, hold), authorship::cause_in(hold));
                 let blocker = cause.and_then(Cause::blocker_type).or_else(|| self.blocker_of(d, tied))?;
                 let waiting = of(cause, blocker, Some(ends))?;
-                // What heal parked is judged by synthesize-distress first, which reads its log: then it has a card.
+                // What heal held is judged by synthesize-distress first, which reads its log: then it has a card.
                 let routed = matches!(event.by(), Some(ROUTE_BLOCKED | SYNTHESIZE_DISTRESS));
                 if !routed && matches!(tied, Tied::Free) {
                     self.leave_until(d, super::UNJUDGED, ends);
@@ -146,14 +146,14 @@ impl<'a> Rules<'a> {
         rest
     }
 
-    /// What is asked about who takes a task over. `None`: whoever gave a parked task to a profile that works meant that one.
+    /// What is asked about who takes a task over. `None`: a held task was given to a profile that works, and stays there.
     fn question(&self, w: &Waiting<'a>) -> Option<Ask<'a>> {
         let held = self.held_by(w.d);
         let is_given = w.until.is_some() && was_given(w.d) && held.is_none();
         (!is_given).then(|| ask(&self.router, w.d, w.blocker, held.map(|(id, _)| id)))
     }
 
-    /// Third: whoever probes a provider that nobody is left to probe. Not where its own provider answers or is being tried.
+    /// Third: where this task may be the probe of a provider that has none left. Not where its own provider answers or is being tried.
     fn probe_elsewhere(&self, w: &Waiting<'a>) -> Option<Target> {
         let standing = self.router.standing_for(&w.d.task);
         let waits = standing.is_none_or(|(_, state)| state.is_held());
@@ -253,7 +253,7 @@ impl<'a> Rules<'a> {
         !standing.is_some_and(|(_, s)| s.is_held()) && (parked || standing.is_some())
     }
 
-    /// Whether a task is held for a provider that is not its own any more: somebody gave its profile another one since.
+    /// Whether a task is held for a provider that is not its own any more: its profile got another one since.
     fn is_elsewhere(&self, d: &Detail) -> bool {
         let Some((event, hold)) = our_hold(d) else { return false };
         let refused_at = || policy::routing::facts::of_event(&d.task.id, event).map(|seen| seen.id);
@@ -280,8 +280,8 @@ impl<'a> Rules<'a> {
         self.close_own(w, "left to a person");
     }
 
-    /// Closes a task's own card once the task has gone on. In this order: a card that is closed while its task moved away
-    /// under somebody's hand would leave it with nobody.
+    /// Closes a task's own card once the task has gone on. In this order: if another process changed the task meanwhile, its
+    /// card must stay open.
     fn close_own(&mut self, w: &Waiting<'a>, outcome: &str) {
         let Tied::Own(card) = w.tied else { return };
         let mut why = Why::new(Rule::Settled, format!("{}: {outcome}", w.d.task.id));
@@ -306,7 +306,7 @@ impl<'a> Rules<'a> {
             self.leave_until(w.d, format!("held until {}: {why}", until.local_minute()), until);
             return;
         }
-        // A block with a card is parked already, as far as anybody sets it free.
+        // A blocked task needs no hold: it stands still already.
         if w.d.task.status == Status::Blocked {
             let why = if w.because.is_empty() { "nobody else may" } else { w.because.as_str() };
             let why = match w.tied {
@@ -322,7 +322,7 @@ impl<'a> Rules<'a> {
             self.give_up(&w, format!("held for {waited}, and nobody could take it"));
             return;
         }
-        // A place or an answer of the provider sets it free before; so each look may be later than the one before, and three
+        // A place or an answer of the provider releases it before; so each look may be later than the one before, and three
         // hundred that wait do not write three hundred events every few minutes.
         let (least, most) = (seconds(self.config.heal.hold), seconds(self.config.heal.hold_max));
         let later = now.plus(now.since(since).clamp(least, most.max(least)));
@@ -343,7 +343,7 @@ impl<'a> Rules<'a> {
         self.push(step);
     }
 
-    /// Moves or parks a task that the end of its card would promote to a provider that is held.
+    /// Moves or holds a task that the end of its card would promote to a provider that is held.
     pub(super) fn before_promotion(&mut self, d: &'a Detail, card: &Detail) {
         let waits = |p: &board::Kin| !p.status.frees_children() && !p.is_card();
         let promoted = d.task.status == Status::Todo && !d.parents.iter().any(waits);
@@ -408,20 +408,20 @@ impl<'a> Rules<'a> {
         card::blocker_in(&card.task.title)
     }
 
-    /// Whether somebody takes a task over by rule alone, now or in its turn.
+    /// Whether another profile takes a task over by rule alone, now or in its turn.
     pub(super) fn goes_by_rule(&self, d: &'a Detail) -> bool {
         let takes = |c: &Choice| matches!(c, Choice::Move(_) | Choice::Wait { .. });
         self.taken_by(d).as_ref().is_some_and(takes)
     }
 
     /// Whether the hold of a task that waits for a provider is over, or its provider answers: that is looked after before
-    /// anybody is asked again.
+    /// the orchestrator is asked again.
     pub(super) fn is_due(&self, d: &'a Detail) -> bool {
         let over = our_hold(d).is_some_and(|(event, hold)| until(event, hold) <= self.seen.now);
         self.goes_on_now(d) || (over && self.taken_by(d).is_some())
     }
 
-    /// Whether a rule moves a task or sets it free in this very pass.
+    /// Whether a rule moves or releases a task in this very pass.
     fn goes_on_now(&self, d: &'a Detail) -> bool {
         let Some(choice) = self.taken_by(d) else { return false };
         let ends = our_hold(d).map(|(event, hold)| until(event, hold));
@@ -447,10 +447,10 @@ fn part(tied: Tied<'_>) -> Parting {
     }
 }
 
-/// Whether somebody gave a parked task to its profile since it was parked.
+/// Whether a held task was given to its profile since it was held.
 fn was_given(d: &Detail) -> bool {
     let Some((hold, _)) = our_hold(d) else { return false };
-    // An orchestrator's word, carried out with a wait; or anybody's, before the hold that this one prolongs.
+    // By an orchestrator's decision, carried out with a wait; or by anyone, before the hold that this one prolongs.
     let says = |key: &str| hold.trail().is_some_and(|t| t.get(key).is_some_and(|v| !v.is_null()));
     if says("decided_by") || says("given") {
         return true;
@@ -458,7 +458,7 @@ fn was_given(d: &Detail) -> bool {
     let at = d.events.iter().rposition(|e| e == hold).unwrap_or(0);
     let gives = |e: &board::Event| match e.kind {
         EventKind::Assigned => authorship::is_fresh_start(e),
-        // Whoever pins it to another provider meant that one.
+        // A pin to another provider counts as well.
         EventKind::ModelOverrideSet => true,
         _ => false,
     };
@@ -478,7 +478,7 @@ fn remembered(d: &Detail) -> Map<String, Value> {
     facts
 }
 
-/// Whether somebody works on a card.
+/// Whether a card is claimed.
 pub(super) fn is_claimed(card: &Detail) -> bool {
     card.task.status == Status::Running || card.task.claim_lock.is_some() || card.task.current_run.is_some()
 }

@@ -181,7 +181,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
     rules.withdraw_what_is_over();
     rules.carry_out_decisions(orchestrators);
     // Holds before cards: a task that goes on takes its card with it, and nothing else need be said on that. A card that
-    // somebody else wrote is brought into its form first all the same.
+    // no watcher wrote is brought into its form first all the same.
     rules.look_after_holds(true);
     rules.look_after_cards(orchestrators);
     rules.look_after_holds(false);
@@ -217,7 +217,7 @@ impl<'a> Rules<'a> {
     }
 
     fn push(&mut self, step: Step) {
-        // What is parked, closed or left to a person is on its way nowhere: its place is another's, as the next pass sees it.
+        // What is held, closed or left to a person does not start: its place is another's, as the next pass sees it.
         let on_way = |s: &Status| matches!(s, Status::Ready | Status::Running | Status::Todo);
         if step.changes.iter().any(|c| matches!(c, Change::SetStatus(s) if !on_way(s))) {
             self.router.withdraw(&step.task);
@@ -240,7 +240,7 @@ impl<'a> Rules<'a> {
         self.decision.left.push(Left::new(&d.task.id, because).until(Some(until)));
     }
 
-    /// Keeps what was said last of each task that was left alone: holds are looked after twice. The second look alone would not
+    /// Keeps what was said last of each task that was skipped: holds are looked after twice. The second look alone would not
     /// do, since it passes over a block whose card was changed after the first.
     fn keep_last_words(&mut self) {
         let left = &mut self.decision.left;

@@ -158,7 +158,7 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// Whether this was said on the board in the present episode, which somebody's decision or a new attempt ends.
+/// Whether this was said on the board in the present episode, which a decision outside Watchbill or a new attempt ends.
 pub(super) fn was_told(d: &Detail, key: &str) -> bool {
     let began = d
         .events

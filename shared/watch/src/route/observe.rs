@@ -98,7 +98,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     Ok(seen)
 }
 
-/// The trees of what is about to change hands. Deciding twice is cheap, and git is not.
+/// The trees of what is about to be reassigned. Deciding twice is cheap, and git is not.
 fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
     let all = || seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail));
     let all = || all().filter(|d| world.abroad(d).is_none());

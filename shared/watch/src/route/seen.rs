@@ -52,7 +52,7 @@ pub struct Seen {
     /// Cards that nobody has taken for long because other work has the places of a dispatcher that works.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub in_turn: BTreeSet<String>,
-    /// Working trees of tasks that this pass puts into other hands, by task.
+    /// Working trees of tasks that this pass reassigns, by task.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trees: TreeNotes,
 }

@@ -106,7 +106,7 @@ fn seen(routing: Routing) -> Seen {
     }
 }
 
-/// A task parked by route-blocked over a rate limit, until so many seconds from now.
+/// A task held by route-blocked over a rate limit, until so many seconds from now.
 fn held(id: &str, until: i64) -> Detail {
     let mut d = detail(id, Status::Scheduled);
     let hold = json!({"owner": ROUTE_BLOCKED, "cause": "rate_limit", "since": ago(600).0, "until": NOW.plus(until).0});

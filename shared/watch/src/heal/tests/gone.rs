@@ -114,7 +114,7 @@ fn a_host_is_gone_by_its_claim_and_its_own_silence_alone() {
         // No word of it.
         (None, 1_860, "requeue host-gone: host h2 is not known to this board, the claim ran out 31m ago"),
         (None, 1_799, "- host h2 is not known to this board, the claim ran out 29m ago; left there until "),
-        // An operator's word, from the end of the claim on; not if the host came back since.
+        // Forgotten by an operator, from the end of the claim on; not if the host came back since.
         (
             Some(forgotten(90, 60)),
             0,
@@ -266,7 +266,7 @@ fn most_hosts_are_never_gone_at_once() {
         // The second is known by its claim alone.
         (vec![off(H2)], vec![of(H2, "t_00000001", 1_860), of("h5@x", "t_00000002", -60)], 1, 1),
         (vec![], vec![of(H2, "t_00000001", 1_860), of("h5@x", "t_00000002", 0)], 0, 1),
-        // By an operator's word one is gone anyway.
+        // A host that an operator forgot is gone anyway.
         (vec![off(H2), forgotten], two(), 2, 2),
     ] {
         let d = decide(&beside(hosts.clone(), tasks), &pass(), &config());

@@ -87,7 +87,7 @@ fn a_worker_that_a_signal_stopped_is_told_of_once_and_never_requeued_or_killed_f
             let told = with!(stopped(t.clone(), 700), |t| t.detail.events.push(event.clone()));
             assert!(needs_operator::told(&told.detail).is_some());
             begins(&told, &config, "- its worker (pid 42) has been stopped");
-            // It goes on, and what it did not do meanwhile is no sign of its health.
+            // It goes on, and what it did not do meanwhile says nothing about its health.
             let on = with!(t, |t| t.detail.events.push(event));
             let d = by(&on, &config);
             assert!(
@@ -263,7 +263,7 @@ fn a_person_is_told_once_an_episode_and_listed_as_long_as_it_lasts() {
     let anew = [told(60, key, false), event("claimed", 30, json!({"lock": "host:7"}))];
     begins(&stalled(&anew), &config(), "tell health:Stalled");
     assert_eq!(waits(&stalled(&anew)), None);
-    // What is not known ends no episode, and nobody else's word is one.
+    // What is not known ends no episode, and a notice by another author does not count.
     let hidden = Vitals { hidden: Some("closed".into()), ..Vitals::default() };
     begins(&with!(well(&once), |t| t.vitals = Some(hidden)), &config(), "? worker alive");
     let forged = with!(stalled(&once), |t| t.detail.events.last_mut().unwrap().payload["by"] = json!("luna"));

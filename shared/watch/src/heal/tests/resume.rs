@@ -82,7 +82,7 @@ fn a_tree_is_noted_first_and_compared_later() {
         noted(&new, note(1, 30, "heal", &old)),
         "hand-over tree-drift: worker 42 gone, last heard from 15m ago; tree-drift, ",
     );
-    // What another wrote, or of another attempt, or before the worker's last word, is no note of this death.
+    // A note by another author, of another attempt, or from before the worker's last sign of life does not count.
     for odd in [note(1, 300, "board", &old), note(7, 300, "heal", &old), note(1, 901, "heal", &old)] {
         says(noted(&new, odd), "note worker-gone");
     }

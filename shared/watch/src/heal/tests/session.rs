@@ -142,7 +142,7 @@ fn what_a_session_gave_up_on_is_the_end_of_its_log() {
     }
 }
 
-/// Whoever writes another event of the same session can only add somebody to be asked.
+/// Another event of the same session can only add a server to be asked.
 #[test]
 fn an_event_more_takes_nobody_away() {
     let spawned = |server: &str| {

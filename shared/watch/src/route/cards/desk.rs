@@ -1,4 +1,4 @@
-//! The orchestrator's desk: who can take a card, and what becomes of one that nobody answers.
+//! Cards and their orchestrator: who can take a card, and what becomes of one that nobody answers.
 
 use serde_json::json;
 
@@ -28,7 +28,7 @@ impl<'a> Rules<'a> {
         let who = d.task.assignee.clone().unwrap_or_default();
         let held = self.router.state_for(&d.task).is_held();
         if !held && self.places.is_a_persons(d) {
-            // Whoever gave it to a person means that one, and nobody starts a person.
+            // It was given to a person on purpose, and no dispatcher starts a person.
             let why = if self.seen.own_board { "who does not work here" } else { "who has no profile" };
             let who = quote::inline(&who, 64);
             let what = format!("card {} was given to {who}, {why}, and waits for their decision", d.task.id);
@@ -137,7 +137,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Gives a card to an orchestrator that works, or parks it until one does.
+    /// Gives a card to an orchestrator that works, or holds it until one does.
     pub(super) fn stand_in(&mut self, card: &'a CardSeen, who: &str, held: bool, orchestrators: &[String]) {
         let d = &card.detail;
         if let Some(why) = self.router.unknown() {

@@ -1,4 +1,4 @@
-//! The form every orchestrator knows: a card that somebody else wrote gets title, template, place and assignee, and waits
+//! The form every orchestrator knows: a card that no watcher wrote gets title, template, place and assignee, and waits
 //! its turn.
 
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use policy::needs_operator::card_turn;
 use policy::routing::moving::Why;
 
 impl<'a> Rules<'a> {
-    /// Takes somebody else's folder off a card.
+    /// Takes a folder that is not its own off a card.
     pub(super) fn own_folder(&self, card: &Detail) -> Option<Step> {
         let change = foreign_folder(card)?;
         let why = Why::new(Rule::Normalise, "brought into the form of a card: a folder of its own");
@@ -124,8 +124,8 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Whether the desk is full without this one, which somebody else wrote: a flood of cards must not take every worker
-    /// for the orchestrator.
+    /// Whether the orchestrator has enough open cards without this one, which no watcher wrote: a flood of cards must not take
+    /// every worker for the orchestrator.
     pub(super) fn is_too_many(&self, card: &Detail) -> bool {
         let most = usize::try_from(self.config.distress.max_open_cards).unwrap_or(usize::MAX);
         !is_ours(card) && !was_given(card) && self.index.at_work_before(card) >= most

@@ -1,4 +1,4 @@
-//! Open cards, whoever wrote them.
+//! Open cards of every author.
 
 use super::*;
 use crate::route::seen::Guarded;
@@ -474,7 +474,7 @@ fn a_card_is_about_the_task_of_its_title_and_of_no_other() {
 
 #[test]
 fn no_cards_end_deletes_a_folder_of_its_task_and_a_strangers_word_stops_nobody() {
-    // Its task is not there any more; its folder is somebody's all the same.
+    // Its task is not there any more; its folder must stay all the same.
     let mut c = by_a_worker(Status::Ready);
     c.detail.task.title = "[BLOCKED] t_0000dead, see below".into();
     c.detail.parents.clear();
@@ -587,7 +587,7 @@ fn an_incident_is_over_for_what_was_taken_off_its_card() {
     let out = told(&s);
     assert_eq!(actions(&out), [("t_0000cafe", "close-card")], "{out:?}");
     assert!(out.steps[0].because.contains("t_00000001 was taken off it"));
-    // By a person's hand it stays theirs.
+    // Unlinked by a person, it does not end the incident.
     let mut by_hand = s;
     by_hand.tasks[0].events[2] = event("unlinked", 8_000, json!({"parent": "t_0000cafe"}));
     assert!(!actions(&told(&by_hand)).contains(&("t_0000cafe", "close-card")));

@@ -85,7 +85,7 @@ fn who_failed_at_it_or_is_held_is_not_chosen() {
     assert_eq!(chosen(&r, &Config::default(), &d, Blocker::RateLimited), "vega");
     r.sightings.push(refused("c", Cause::Quota, 30));
     assert_eq!(chosen(&r, &Config::default(), &d, Blocker::RateLimited), "nobody");
-    // What may still refuse is probed by its own work, not by somebody else's.
+    // What may still refuse is probed by its own work, not by that of others.
     r.sightings = vec![refused("b", Cause::Overloaded, 2_000), refused("c", Cause::Quota, 30)];
     assert_eq!(chosen(&r, &Config::default(), &d, Blocker::RateLimited), "wait");
 }
@@ -318,7 +318,7 @@ proptest! {
                     prop_assert!(to.id().is_known() && !to.id().is_same(&from.id()), "{:?}", step);
                     prop_assert!(!router.state(&to.name).is_held(), "{:?}", step);
                     prop_assert!(auto || from.fallbacks.contains(&to.name), "{:?}", step);
-                    // A provider that may still refuse is tried by one task, whoever had it.
+                    // A provider that may still refuse is tried by one task, whichever profile had it.
                     if router.state(&to.name) == State::HalfOpen {
                         prop_assert!(!probes.iter().any(|p| p.is_same(&to.id())), "{:?}", step);
                         probes.push(to.id());

@@ -54,7 +54,7 @@ fn each_decision_is_carried_out_once() {
     let mut s = answered(decision("unblock", json!({})));
     s.routing.sightings.clear();
     assert_eq!(told(&s).steps[0].action, "release");
-    // What was never parked has no cause of its own; without one no pass would know what its hold waits for.
+    // What was never held has no cause of its own; without one no pass would know what its hold waits for.
     let mut s = answered(decision("unblock", json!({})));
     s.tasks[0].task.status = Status::Blocked;
     s.tasks[0].events.push(event("gave_up", 550, json!({"limit_source": "dispatcher"})));
@@ -190,7 +190,7 @@ fn what_must_not_be_is_refused_and_changes_nothing_else() {
     s.tasks[0].task.status = Status::Blocked;
     s.tasks[0].events.push(event("blocked", 550, json!({"reason": "wait"})));
     assert!(refused(s).contains("by a decision outside Watchbill"));
-    // Anybody can complete a card with metadata; only the orchestrator's own attempt counts.
+    // Any user can complete a card with metadata; only the orchestrator's own attempt counts.
     let mut s = answered(decision("unblock", json!({})));
     s.answered[0].runs[0].profile = Some("sol".into());
     assert!(refused(s).contains("sol, who is not an orchestrator"));
@@ -274,7 +274,7 @@ fn cards_without_a_decision_are_counted_anew_once_a_person_spoke_or_the_work_wen
     assert_eq!(acts(&spoke("unblocked")), "ask-again");
     assert_eq!(acts(&spoke("completed")), "ask-again");
     assert_eq!((acts(&worked(1)).as_str(), acts(&worked(7)).as_str()), ("hand-over", "ask-again"));
-    // An orchestrator's own command, run while it works on the card, is no person's word.
+    // An orchestrator's own command, run while it works on the card, does not count as a person's decision.
     assert_eq!(
         acts(&|d| {
             spoke("unblocked")(d);
@@ -417,7 +417,7 @@ fn what_was_left_behind_a_card_of_ours_is_not_forgotten() {
     assert_eq!(actions(&d), [("t_00000001", "ask-again")]);
 }
 
-/// Hermes promotes what the breaker stopped once somebody assigns it, be it hours later when its gateway is back.
+/// Hermes promotes what the breaker stopped once it is assigned, be it hours later when its gateway is back.
 #[test]
 fn a_task_that_the_operator_gave_to_another_profile_is_not_asked_about_again() {
     let given = |events: Vec<board::Event>| {
@@ -440,7 +440,7 @@ fn a_task_that_the_operator_gave_to_another_profile_is_not_asked_about_again() {
     assert_eq!(given(vec![made.clone(), stop.clone(), assigned(json!({"assignee": "sol"}))]), (None, 0));
     let ours = assigned(json!({"assignee": "sol", "by": ROUTE_BLOCKED}));
     assert_eq!(given(vec![made.clone(), stop.clone(), ours]), asks);
-    // What a worker blocked is not set free by that.
+    // What a worker blocked is not unblocked by that.
     let given_on = assigned(json!({"assignee": "sol"}));
     assert_eq!(given([vec![made, stop], by_worker.to_vec(), vec![given_on]].concat()), asks);
 }
@@ -478,7 +478,7 @@ fn a_refused_decision_leaves_nobody_in_silence() {
         s
     };
     let refused = |status: Status, newest: board::Event| told(&seen(status, newest));
-    // A limit set by hand: no decision lifts it, so somebody is asked again, and in the end a person.
+    // A limit set by hand: no decision lifts it, so the orchestrator is asked again, and in the end a person.
     let d = refused(Status::Blocked, event("gave_up", 5_000, json!({"limit_source": "task"})));
     assert_eq!(actions(&d), [("t_00000001", "ask-again")], "{d:?}");
     assert!(d.notices.values().next().unwrap().contains("is still blocked"), "{d:?}");
@@ -558,7 +558,7 @@ fn what_a_card_said_before_it_was_opened_again_is_not_what_it_says_now() {
     assert_eq!(card(vec![completed(900), note(800, "tuesday")]), None);
     assert_eq!(card(vec![note(800, ROUTE_BLOCKED)]), Some(ago(800)), "somebody wrote only its state");
 
-    // Who finished it again has the whole time again, and it is no refused decision that is talked about.
+    // Who finished it again has the whole time again, and the notice does not speak of a refused decision.
     let mut s = answered(json!({}));
     s.answered[0].runs.clear();
     s.answered[0].events = vec![completed(5_000), note(4_000, ROUTE_BLOCKED), completed(700)];
@@ -735,7 +735,7 @@ fn a_workers_block_is_lifted_on_the_card_that_was_written_for_it_and_on_no_other
         assert_eq!(with(action, vec![block(1_500), of_card()]).as_deref(), Some(step));
     }
     for events in [
-        // It was blocked again, by its worker or by somebody else, and nobody asked this orchestrator about that.
+        // It was blocked again, by its worker or by hand, and nobody asked this orchestrator about that.
         vec![block(1_500), of_card(), block(400)],
         vec![block(1_500), of_card(), event("blocked", 400, json!({"reason": "wait"}))],
         vec![event("blocked", 1_500, json!({"reason": "wait"})), of_card()],

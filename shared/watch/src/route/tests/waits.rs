@@ -174,7 +174,7 @@ fn a_moved_task_takes_its_card_along_or_leaves_the_incident() {
         (&json!("server_error"), &json!("d"))
     );
 
-    // A card that somebody works on decides.
+    // A card that is claimed decides.
     let mut taken = s.clone();
     taken.cards[0].detail.task.status = Status::Running;
     assert_eq!(told(&taken).steps, []);
@@ -242,7 +242,7 @@ fn what_heal_parked_is_looked_after_once_it_has_its_card() {
         busy.routing.sent = [sent(9, "b", 60, true), sent(9, "c", 60, true)].concat();
         let out = told(&busy);
         assert!(out.steps.is_empty() && !out.left[0].because.contains("no time mends"), "{out:?}");
-        // Whoever gave it back to its profile meant that one.
+        // Given to its profile again by hand, it stays there.
         let mut given = named;
         let by_hand = json!({"by": "heal", "watchbill": {"hold": {"owner": "heal", "cause": cause, "since": ago(600).0,
             "until": NOW.plus(-1).0}, "given": true}});
@@ -472,7 +472,7 @@ fn a_card_that_this_pass_closes_keeps_no_task_from_the_next_one() {
     let mut s = with(vec![d], limited());
     s.cards = vec![own, incident];
     assert_eq!(actions(&told(&s)), [], "one of two may decide");
-    // Somebody gave it to another profile since: the own card has nothing to ask any more.
+    // It was given to another profile since: its own card has nothing to ask any more.
     s.tasks[0].events.push(event("assigned", 1, json!({"assignee": "sol"})));
     s.tasks[0].task.assignee = Some("sol".into());
     let first = told(&s);
