@@ -1,5 +1,5 @@
-//! The real Claude Code and the real Codex from their packages, with a model of ours on loopback: killed in the middle of a
-//! tool, put back by `heal`, and gone on with by a second real run that is given the task's text and comments.
+//! The real Claude Code and the real Codex from their packages, with a stand-in for a model on loopback: killed in the middle
+//! of a tool, requeued by `heal`, and continued by a second real run that is given the task's text and comments.
 //!
 //! `WATCHBILL_AGENTS=skip` leaves all of it out and says so.
 

@@ -180,7 +180,7 @@ fn timers_of_a_user_run_survive_a_reboot_and_are_taken_away() {
     assert_eq!(m.user("anna", "watchbill doctor -q").ok(), "");
     m.user("anna", "watchbill check").ok();
 
-    // A pause is no failure of a unit.
+    // A pause is not a failure of a unit.
     m.user("anna", "watchbill pause --reason test").ok();
     let _ = m.until("anna", "systemctl --user show watchbill-run.service -p ExecMainStatus", |r| {
         r.out.contains("=75")

@@ -116,7 +116,7 @@ impl Browser {
         browser
     }
 
-    /// Opens a file as somebody with this window and this liking sees it, anew.
+    /// Opens a file anew, as a reader with this window and colour scheme sees it.
     #[track_caller]
     pub fn open(&mut self, page: &Path, view: View) {
         let View { width, height, is_dark } = view;

@@ -333,7 +333,7 @@ pub(crate) fn within<T>(limit: Duration, what: impl FnOnce() -> T) -> T {
     done
 }
 
-/// git, as somebody who works in a tree.
+/// git with an identity, as a worker runs it in a tree.
 pub(crate) fn git(folder: &Path, args: &[&str]) {
     let mut command = Command::new("git");
     command.args(["-c", "user.name=n", "-c", "user.email=n@example.org", "-c", "init.defaultBranch=main"]);

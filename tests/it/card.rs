@@ -218,7 +218,7 @@ fn one_attempt_has_one_card() {
     let found = ran(&mut b.command("route-blocked"));
     assert!(found.code == 0 && found.err.contains("without a decision"), "{found:?}");
 
-    // Set free and stopped again before anybody worked on it: the same attempt, and another matter.
+    // Requeued and stopped again before a worker claimed it: the same attempt, and a second card.
     b.hand(&["unblock", &task]).ok();
     let second = card_of(&stop(&b, &task, &["--type", "rate_limited"]));
     assert_eq!(b.task(&second, "idempotency_key"), format!("distress:{task}:rate_limited:{run}:2"));
@@ -389,7 +389,7 @@ fn a_hermes_worker_needs_no_flag() {
     assert_eq!(b.dump(), before);
 }
 
-// Only what names a task of the board asks about one. Anybody may begin a title as that of a card begins.
+// Only what names a task of the board asks about one. Any user may begin a title as that of a card begins.
 #[test]
 fn work_whose_title_begins_as_a_cards_stays_work() {
     let b = TestBoard::own();

@@ -310,7 +310,7 @@ fn boards_that_passes_looked_at_and_that_are_gone_need_a_person_until_that_is_me
     for board in ["default", "alpha"] {
         at(&["forget", "--board", board]).ok();
     }
-    // Nobody knows of a board there. The folder is named, and it is none.
+    // No board is remembered there any more: the missing root itself is reported.
     lost(&["root"]);
     fs::rename(&away, &root).unwrap();
     assert_eq!(pass(), [0; 3]);
@@ -502,7 +502,7 @@ fn both(b: &TestBoard) -> (BTreeSet<String>, BTreeSet<String>) {
 #[test]
 fn what_needs_a_person_is_what_the_report_says_needs_you() {
     let empty = watched();
-    // What the watchers find to do, and what is to be left alone; before and after they came by.
+    // What the watchers find to do, and what they skip; before and after their passes.
     let cases = watched();
     let (_, _kept) = every_case(&cases);
     let after = watched();

@@ -4,7 +4,7 @@
 //! `WATCHBILL_OPENCODE=skip` leaves the real server out and says so.
 
 #[cfg(feature = "real")]
-mod opencode; // the server from its package, pinned, and hands on it
+mod opencode; // the server from its package, pinned, and helpers that call it
 pub mod recorded; // recorded sessions beside a board
 pub mod web; // servers that answer what a test says
 
@@ -27,4 +27,4 @@ mod notify;
 mod spawn;
 #[cfg(feature = "real")]
 mod status;
-mod usage; // what is refused, servers that are none, and secrets that stay at home
+mod usage; // what is refused, servers that are not opencode, and secrets that stay at home

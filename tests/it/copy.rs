@@ -196,7 +196,7 @@ fn of_a_copy_that_fails_nothing_is_left_and_the_pause_is_as_it_was() {
     other.execute_batch("DROP TRIGGER full").unwrap();
     let said = copy(&b, &to, &[]).ok();
     assert_eq!(rows(&to, None), rows(&b.db, None));
-    // What somebody said before stays readable.
+    // The reason of the earlier pause stays readable.
     let both = format!("moved to {}; before that paused", to.display());
     let kept = pause(&b).unwrap();
     for text in [&said, &kept] {

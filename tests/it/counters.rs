@@ -76,7 +76,7 @@ fn healthy() -> TestBoard {
     b
 }
 
-/// Somebody who has the board open and wrote to it, as a gateway does: the first to write to a new log syncs its head as well.
+/// Another process that has the board open and wrote to it, as a gateway does: the first writer to a new log syncs its head as well.
 fn holder(b: &TestBoard) -> rusqlite::Connection {
     let conn = b.open();
     conn.execute("UPDATE tasks SET priority = priority + 1", []).unwrap();

@@ -2,8 +2,8 @@
 //! hook in the programs.
 //!
 //! `WATCHBILL_STRACE=skip` leaves out what needs strace, and says so. What no system call does cannot be caught this way: the
-//! stores into the mapped shared memory of a log (`-shm`). They hold nothing that is not also in the log, and whoever opens
-//! the board first after a crash makes them anew from it.
+//! stores into the mapped shared memory of a log (`-shm`). They hold nothing that is not also in the log, and the first
+//! process that opens the board after a crash makes them anew from it.
 
 mod killed; // at every call, by `kill -9` and by systemd's TERM; and the next pass ends the same
 mod replaced; // another board at its place, or none, in the middle of a pass

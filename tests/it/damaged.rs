@@ -61,7 +61,7 @@ fn a_board_that_hermes_refuses_is_not_written_until_it_is_repaired() {
     let b = with_bad_index();
     refused_by_hermes(&b, "0123456789abcdef");
     refused(&b, "wrong # of entries in index idx_tasks_status");
-    // Also where somebody took the copies away.
+    // Also where a user removed the copies.
     std::fs::remove_file(b.path().join("kanban.db.corrupt.0123456789abcdef.bak")).unwrap();
     refused(&b, "wrong # of entries");
 
@@ -96,7 +96,7 @@ fn why_of_a_damaged_board_begins_with_the_damage_and_offers_no_unblock() {
         "{said}"
     );
     assert!(said.contains("REINDEX") && !said.contains("unblock"), "{said}");
-    // What its index answers is no count.
+    // A count from a damaged index is not reported.
     let said = tools::run(&b, &["report"]);
     assert!(said.code == 1 && said.err.contains("wrong # of entries"), "{said:?}");
     assert!(!said.out.contains("0 running"), "{said:?}");

@@ -30,7 +30,7 @@ fn demo_of(tmp: &Path, args: &[&str], meanwhile: impl FnOnce(u32)) -> Ran {
         .env("TZ", "UTC");
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // More than a pipe holds: somebody must read while it runs.
+    // More than a pipe holds: it must be read while it runs.
     let mut pipe = child.stdout.take().unwrap();
     let reader = std::thread::spawn(move || {
         let mut out = String::new();
@@ -207,7 +207,7 @@ fn json_has_before_and_after() {
     );
     assert_eq!(steps(&all["synthesize_distress"]).len(), 3, "{all:#}");
     assert_eq!(steps(&all["later"]), [Value::Null; 0], "a second pass changes nothing");
-    // (task, who has it before and after the orchestrator's word was carried out, its state then)
+    // (task, who has it before and after the orchestrator's decision was carried out, its state then)
     for (id, was, is, status) in [
         ("t_0000da04", "luna", "luna", "scheduled"),
         ("t_0000da07", "sol", "sol", "ready"),

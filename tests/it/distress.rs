@@ -365,7 +365,7 @@ fn a_card_closes_into_an_incident_only_with_its_task() {
     b.given_up("t_00000003", LIMITED);
     let plan = b.path().join("plan.json");
     std::fs::write(&plan, b.distress(&["--dry-run", "--json"]).ok()).unwrap();
-    // Between look and write somebody speaks of the first task.
+    // Between look and write the operator comments on the first task.
     b.hand(&["comment", "t_00000001", "wait", "--author", "ada"]).ok();
     let told = b.distress(&["--plan", plan.to_str().unwrap()]).ok();
     assert!(told.contains("does not wait for"), "{told}");

@@ -519,7 +519,7 @@ fn passes_that_are_missing_late_or_failed_are_told() {
     let b = healthy();
     fs::remove_file(b.path().join("state/watchbill/metrics/heal.prom")).unwrap();
     has(&doctor(&b, &[]), "pass-never", &["warning | heal |", "--metrics"]);
-    // Nothing will ever start it: that is no warning, and whoever installs timers there is told at once.
+    // Nothing will ever start it: that is an error, and `timers install` says so at once.
     let cron = b.path().join("tools/proc/9/comm");
     fs::write(&cron, "crontab\n").unwrap();
     has(

@@ -16,7 +16,7 @@ fn files(b: &TestBoard) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
     ran(Command::new("cp").arg("-a").arg(b.path()).arg(copy.path().join("root"))).ok();
     let mut all = BTreeMap::new();
     collect(&copy.path().join("root"), "", &mut all);
-    // Our own configuration is written anew for every command; the shared memory of readers is no board content.
+    // Our own configuration is written anew for every command; the shared memory of readers is not board content.
     all.retain(|name, (bytes, _)| {
         let empty_wal = name.ends_with("-wal") && bytes.is_empty();
         name != "watchbill.toml" && name != "told" && !name.ends_with("-shm") && !empty_wal
@@ -165,7 +165,7 @@ fn looking_at_a_board_somebody_writes_to_leaves_its_log_alone() {
         looks_change_nothing(&b);
         assert!(b.hand(&["show", "t_00000001"]).ok().contains("only in the log"));
 
-        // In the middle of somebody's transaction as well.
+        // In the middle of another process's transaction as well.
         other.execute_batch("BEGIN IMMEDIATE; UPDATE tasks SET title = 'not yet said'").unwrap();
         looks_change_nothing(&b);
         other.execute_batch("COMMIT").unwrap();
@@ -208,7 +208,7 @@ fn steps(report: &Value) -> BTreeMap<String, String> {
     steps.iter().map(one).collect()
 }
 
-/// A hold of ours that ended a minute ago.
+/// A watcher's hold that ended a minute ago.
 fn hold_over(b: &TestBoard, id: &str) {
     let (since, until) = (now() - 1_000, now() - 60);
     b.add(id, "scheduled");
@@ -235,7 +235,7 @@ fn used_up(b: &TestBoard, id: &str) {
     ));
 }
 
-/// One task for every case, and one for everything that is to be left alone. Returns what must be done.
+/// One task for every case, and one for everything that must be skipped. Returns what must be done.
 pub(crate) fn every_case(b: &TestBoard) -> (BTreeMap<String, String>, Vec<Kept>) {
     let mut due: BTreeMap<String, String> = BTreeMap::new();
     let mut kept = Vec::new();
@@ -250,7 +250,7 @@ pub(crate) fn every_case(b: &TestBoard) -> (BTreeMap<String, String>, Vec<Kept>)
     b.run_it("t_00000011", Some(dead_pid()), 900);
     is_due("t_00000011", "dead-worker");
     b.run_it("t_00000012", Some(dead_pid()), 900);
-    // A limit set by hand means that every death counts, whoever is to blame; so the breaker trips.
+    // A limit set by hand means that every death counts, whatever its cause; so the breaker trips.
     b.sql("UPDATE tasks SET consecutive_failures = 1, max_retries = 2 WHERE id = 't_00000012'");
     is_due("t_00000012", "dead-worker");
     kept.push(stranger());
@@ -289,7 +289,7 @@ pub(crate) fn every_case(b: &TestBoard) -> (BTreeMap<String, String>, Vec<Kept>)
     log.set_modified(SystemTime::now() - std::time::Duration::from_secs(800)).unwrap();
     is_due("t_79a491c3", "dead-worker");
 
-    // Left alone: alive, on another host, said so by a person, not ours.
+    // Skipped: alive, on another host, marked by the operator, not for `heal` to decide.
     for id in ["t_00000031", "t_00000032", "t_00000033"] {
         b.add(id, "ready");
     }

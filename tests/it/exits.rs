@@ -1,4 +1,4 @@
-//! Every exit code, and every file that is no board we may read or write.
+//! Every exit code, and every file that is not a board Watchbill may read or write.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -439,7 +439,7 @@ fn several_boards_have_one_code() {
 fn rows_hermes_would_not_write_are_survived() {
     let b = TestBoard::new();
     broken(&b);
-    // As an older or a broken writer leaves them: no NOT NULL, text where numbers belong, JSON that is none.
+    // As an older or a broken writer leaves them: no NOT NULL, text where numbers belong, invalid JSON.
     b.sql(
         "CREATE TABLE loose AS SELECT * FROM tasks;
          DROP TABLE tasks; ALTER TABLE loose RENAME TO tasks; CREATE INDEX idx_tasks_status ON tasks(status);

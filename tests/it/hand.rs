@@ -17,7 +17,7 @@ fn id(b: &TestBoard, args: &[&str]) -> String {
 fn what_is_written_stays_in_the_log_of_somebody_elses_board() {
     let b = TestBoard::new();
     b.add("t_00000a10", "ready");
-    // Somebody has it open, as a gateway has.
+    // Another process has it open, as a gateway has.
     let gateway = b.open();
     gateway.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     let file = || std::fs::metadata(&b.db).map(|m| (m.len(), m.modified().unwrap())).unwrap();
@@ -303,7 +303,7 @@ fn a_child_left_in_todo_by_a_crash_is_promoted_by_heal() {
     let b = TestBoard::own();
     let a = id(&b, &["A"]);
     let c = id(&b, &["C", "--parent", &a]);
-    // As a foreign hand that completes without promoting.
+    // As another program that completes without promoting.
     b.sql(&format!("UPDATE tasks SET status = 'done' WHERE id = '{a}'"));
     let later = (now() + 60).to_string();
     assert!(b.heal(&["--db", b.db.to_str().unwrap(), "--now", &later]).ok().contains("promote"));

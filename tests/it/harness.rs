@@ -103,7 +103,7 @@ fn signal(pid: i64, signal: Signal) {
 
 #[test]
 fn its_claim_carries_the_fingerprint_of_the_command() {
-    // Done, given back, and killed with its harness, so that `heal` gives it back.
+    // Done, requeued, and killed with its harness, so that `heal` requeues it.
     for (ends, status) in [("exit 0", "done"), ("exit 3", "ready"), ("kill -9 $PPID $$", "ready")] {
         let d = Desk::new();
         d.b.keeps_starts();
@@ -212,7 +212,7 @@ fn a_command_is_told_what_it_works_on_and_its_end_is_the_tasks() {
         claimed["watchbill"]["tree"].is_string() && claimed["watchbill"]["birth"].is_object(),
         "{claimed}"
     );
-    // Nothing is ready any more, nor was for anybody else.
+    // No task is ready any more, for this worker or another one.
     assert_eq!(d.run("touch again").ok(), "");
     assert!(!d.folder.join("again").exists());
 }
@@ -604,7 +604,7 @@ fn a_refusal_only_the_user_knows_is_a_hold_and_no_crash() {
     assert_eq!(d.b.payload(&d.task, "scheduled")["cause"], "overloaded");
 }
 
-// A user's home changes all the time, whoever works. A shell begins there.
+// A user's home changes all the time, and not only by workers. A shell begins there.
 #[test]
 fn a_worker_that_began_in_the_home_is_healed_whatever_else_changed_there() {
     let b = TestBoard::own();

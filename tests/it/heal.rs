@@ -1,4 +1,4 @@
-//! What one pass leaves on the board: rows, events, comments, counters; and what it leaves alone.
+//! What one pass leaves on the board: rows, events, comments, counters; and what it skips.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -361,7 +361,7 @@ fn a_clock_that_jumped_or_a_board_from_the_future_stops_it() {
     b.sql("DELETE FROM task_events WHERE kind = 'edited'");
     let before = b.dump();
 
-    // The clock is remembered from the pass above; somebody sets it back by a day in the cache's eyes.
+    // The cache remembers the clock from the pass above; now the clock seems to be set back by a day.
     let cache = rusqlite::Connection::open(b.path().join("state/watchbill/state.db")).unwrap();
     cache.execute_batch("UPDATE clock SET offset = offset + 86400").unwrap();
     drop(cache);
@@ -650,7 +650,7 @@ fn a_task_of_a_profile_whose_key_is_refused_is_not_reset_by_time_alone() {
     assert_ne!(b.task("t_00000f72", "status"), "blocked", "{}", reset());
 }
 
-/// At 01:00Z the clock of Berlin is set back from 03:00 to 02:00, and Hermes writes the wall time into its log.
+/// At 01:00Z the clock of Berlin is set back from 03:00 to 02:00, and Hermes writes the local time into its log.
 #[test]
 fn work_that_was_limited_in_the_hour_that_comes_twice_is_parked() {
     for (hour, wall) in [("00", "02"), ("01", "02"), ("02", "03")] {

@@ -21,7 +21,7 @@ const MAY_STOP: &str = "[heal]\nallow_stop = \"on\"\n";
 /// A task at work: a real process that carries its marks, and a transcript that its claim names.
 pub struct Work {
     pub board: TestBoard,
-    /// Its own in each test: whoever carries a task's marks counts as its worker's.
+    /// Its own in each test: a process that carries a task's marks counts as its worker's.
     pub task: String,
     pub worker: Kept,
     transcript: PathBuf,

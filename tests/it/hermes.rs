@@ -5,7 +5,7 @@
 
 mod accepts; // what Hermes must accept of every row we touched
 mod dispatcher; // one that knows how its workers ended
-pub mod home; // a home of its own for it, and hands on it
+pub mod home; // a home of its own for it, and helpers that call it
 pub mod provider; // a stand-in for a model provider
 mod python; // the Python environment with the real Hermes in it
 
@@ -21,7 +21,7 @@ mod fails22; // what newly goes wrong with Hermes 0.22
 #[cfg(feature = "real")]
 mod gateway; // a dispatcher that lives as long as its gateway, and ends badly
 mod hand; // what `board` wrote: a card by hand, reassign, unblock
-mod left; // what is somebody else's word or business
+mod left; // what the operator decided or Hermes handles itself
 mod lend; // tasks that a host borrows from another board
 mod limited; // workers that died of a provider's limit
 mod loops; // crash loops and the jam of the respawn guard
@@ -37,9 +37,9 @@ mod reach; // an address where nobody answers, and starts that fail the same way
 mod renamed; // workers whose title is `hermes` and nothing else
 #[cfg(feature = "real")]
 mod reviews; // a review that is held
-mod route; // work that moves to another provider, waits for its own, or goes as somebody decides
+mod route; // work that moves to another provider, waits for its own, or goes where a decision sends it
 mod session; // a session beside the dispatcher
 #[cfg(feature = "real")]
 mod told; // what a person is told of a bad night
-mod undone; // what an undo puts back, before the real dispatcher
+mod undone; // what an undo restores, before the real dispatcher
 mod why; // what `watchbill why` says of real rows, and the commands it offers

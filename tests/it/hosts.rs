@@ -462,7 +462,7 @@ fn what_another_machine_says_is_text() {
         sh.args(["-c", line]).env("PATH", path).env("HOME", laptop.path()).current_dir(laptop.path()),
     ));
     assert!(!laptop.path().join("here").exists(), "{line}");
-    // An answer of another command is none.
+    // An answer of another command does not count.
     let checked = run(&laptop, &["check", "--host", "said"]);
     assert_eq!(checked.code, 3, "{checked:?}");
 }

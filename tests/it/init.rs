@@ -1,4 +1,4 @@
-//! `watchbill init`: what it finds, asks, writes, starts and sends, and what it leaves alone.
+//! `watchbill init`: what it finds, asks, writes, starts and sends, and what it does not touch.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +30,7 @@ fn home(profiles: &[(&str, &str)]) -> TestBoard {
 
 const PROFILES: [(&str, &str); 4] = [("luna", "moon"), ("mona", "moon"), ("sol", "sun"), ("monday", "sun")];
 
-/// Somebody at a prompt: nothing names the root.
+/// A call at a prompt: nothing names the root.
 fn command(b: &TestBoard, args: &[&str]) -> Command {
     let mut command = tools::watchbill(b, &[&["init"], args].concat());
     command.env_remove("HERMES_HOME").env_remove("XDG_STATE_HOME").env_remove("WATCHBILL_CONFIG");
@@ -326,7 +326,7 @@ fn a_mail_that_cannot_be_sent_is_told_with_what_to_do() {
     assert!(status.contains("! notify mail: a test message failed, for "), "{status}");
     assert!(status.contains("\n    do: watchbill notify --test --target mail\n"), "{status}");
     assert!(watchbill(&["check"]).out.contains("notify mail: a test message failed"));
-    // A machine may have one where no `PATH` of ours hides it.
+    // A machine may have one where the `PATH` of the test does not hide it.
     if ["/usr/bin", "/bin", "/usr/sbin", "/usr/lib"]
         .iter()
         .all(|dir| !PathBuf::from(dir).join("sendmail").exists())

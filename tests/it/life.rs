@@ -168,7 +168,7 @@ fn a_given_up_task_waits_for_the_living_worker_of_an_earlier_attempt() {
         first.pid(),
         now() - 1_260
     ));
-    // It is no child of a dead worker, for which a quarter of an hour is long enough.
+    // It is not a child of a dead worker, for which a quarter of an hour is long enough.
     assert!(b.later(7_200, &[]).ok().starts_with(&format!("{task} tell: process {}", first.pid())));
     assert_eq!((b.later(90_000, &[]).ok().as_str(), b.task(task, "status").as_str()), ("", "blocked"));
     first.kill();
@@ -404,7 +404,7 @@ fn a_worker_in_another_namespace_is_never_called_gone() {
     if !may_unshare() {
         return;
     }
-    // In there it is a low pid; out here that number is nobody, or somebody else.
+    // In there it is a low pid; out here that number is free, or another process.
     for marks in ["HERMES_KANBAN_TASK=t_000000e7 HERMES_KANBAN_RUN_ID=1", "NOTHING=1"] {
         let b = strict();
         b.add("t_000000e7", "ready");

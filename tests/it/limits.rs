@@ -126,7 +126,7 @@ impl Night {
         }
     }
 
-    /// Where each task stands: its state, and the word of whoever handed it to a person.
+    /// Where each task stands: its state, and the cause of its last block.
     #[track_caller]
     fn comes_to(&self, well: &[&str]) {
         let stands = "SELECT t.id, t.status || ' ' || coalesce((SELECT json_extract(e.payload, '$.cause') FROM task_events e
@@ -272,7 +272,7 @@ fn a_refused_key_is_not_tried_again_by_the_clock_alone() {
     }
     let table = ran(b.command("watchbill").args(["providers", "--db"]).arg(&b.db)).ok();
     assert!(table.contains("tried again once its configuration changes"), "{table}");
-    // What is advised helps: whoever sets one free lets it try, and that counts for the others.
+    // What is advised helps: an unblocked task is tried, and that counts for the others.
     b.hand(&["unblock", "t_00000131"]).ok();
     for program in ["heal", "synthesize-distress", "route-blocked"] {
         let _ = b.pass_of(program, 60, &[]);

@@ -28,9 +28,9 @@ mod distress; // one card for one cause, whatever happens around it
 mod doctor; // whether everything is in place, each finding brought about
 mod dry; // looking never writes
 mod exits; // every exit code and every bad board
-mod hand; // `board`, the hand of a worker or a person
+mod hand; // `board`, the commands of a worker or the operator
 mod harness; // `board run`: claims, works, and is seen to end
-mod heal; // acts, acts once, doubts, and leaves alone what is not its own
+mod heal; // acts, acts once, doubts, and skips what is not its own
 mod health; // a living worker that is not well: told, handed to a person, or stopped
 mod hermes; // against the real Hermes from its package
 mod hosts; // other machines, asked over ssh
@@ -68,10 +68,10 @@ mod scale; // a pass costs what is active, not what is stored
 mod simulate; // simulated nights, and the promises held after every step
 mod size; // what a pass holds and does on boards that grew beyond all reason
 mod status; // what needs a person, on one screen
-mod terminal; // a program at a terminal of its own, and somebody who types there
-mod threats; // somebody means harm
+mod terminal; // a program at a terminal of its own, and what is typed there
+mod threats; // a worker or another user means harm
 mod timers; // units and crontab lines, written and taken away
 mod tools; // stand-ins for systemctl, loginctl and crontab
-mod undo; // what a watcher did, taken back
+mod undo; // what a watcher did, undone
 mod why; // the true cause of one task, on one screen
 mod wrong_inputs; // what people type wrong, and what they are told

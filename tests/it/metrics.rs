@@ -156,7 +156,7 @@ fn a_round_counts_what_needs_a_person_as_check_and_status_do() {
     let is = counted();
     assert_eq!((is["_causes{board=\"\"}"], is["{board=\"default\"}"]), (1, 2), "{is:?}");
     assert_eq!(asked(&["status", "--json"], "needs"), 3);
-    // What is no file of ours stays.
+    // A file that Watchbill did not write stays.
     fs::write(folder.join("needs.prom"), "somebody else's").unwrap();
     let why = told(&["run", "-q", "--metrics", folder.to_str().unwrap()]);
     assert!(why.code == 1 && why.err.contains("needs.prom: holds something else"), "{why:?}");

@@ -44,7 +44,7 @@ fn a_notice_that_the_board_has_is_said_once() {
     forget(&b);
     let lost = rounds(&b, 50, 5);
     assert_eq!((said(&lost, "no such profile"), codes(&lost)), (0, vec![0]), "the board has it: {lost:?}");
-    // Who gives it to somebody else begins another episode.
+    // Assigning it to another profile begins another episode.
     b.sql(&format!(
         "UPDATE tasks SET assignee = 'shade';
          INSERT INTO task_events (task_id, kind, payload, created_at)
@@ -53,7 +53,7 @@ fn a_notice_that_the_board_has_is_said_once() {
     ));
     let other = rounds(&b, 70, 5);
     assert_eq!((said(&other, "ready for shade"), codes(&other)), (1, vec![0]), "{other:?}");
-    // Whoever asks is told.
+    // A call with `-v` or `--json` still tells it.
     let asked = b.pass_of("route-blocked", 5_000, &["-v"]);
     assert!(asked.err.contains("ready for shade"), "{asked:?}");
     let report = b.pass_of("route-blocked", 5_000, &["--json"]).json();

@@ -126,7 +126,7 @@ fn three_workers_bring_it_to_its_end_over_a_death_a_foreign_edit_and_a_block() {
     let said = s.pass("heal", 60).ok();
     assert!(said.contains(&format!("{task} note: ")), "{said}");
 
-    // Somebody edits its files meanwhile: a person looks first, and lets it go on.
+    // The operator edits its files meanwhile: the task waits until the operator unblocks it.
     fs::write(s.tree.join("src/a"), "theirs\n").unwrap();
     let said = s.pass("heal", 300).ok();
     assert!(said.contains("tree-drift") && said.contains("src/a"), "{said}");
@@ -257,7 +257,7 @@ fn what_a_worker_says_is_signed_by_the_worker_that_claimed() {
     by_worker(&["block", &task, "--type", "dependency", "no oil"]);
     let authors = s.b.value("SELECT group_concat(DISTINCT author) FROM task_comments");
     assert_eq!(authors, "luna", "not the user of the machine");
-    // A person says something to a task that somebody else works on, and names himself.
+    // A person comments under their own name on a task that another worker works on.
     let other = s.add(&[]);
     s.b.hand(&["claim", &other, "--worker", "luna"]).ok();
     let mut board = s.b.command("board");

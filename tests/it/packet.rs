@@ -1,4 +1,4 @@
-//! `board packet`: a worker records where it stands, and whoever comes after it is told.
+//! `board packet`: a worker records where it stands, and the next attempt is told.
 
 use serde_json::{Value, json};
 use shared::board::Mode;
@@ -132,7 +132,7 @@ fn only_its_worker_or_a_person_records() {
         assert!(line.contains(TASK) && line.contains(said), "{line}");
     }
     assert_eq!(b.dump(), before);
-    // Whoever has its card may, as with every other hand; so may a person.
+    // The worker of its card may, as with every other command; so may the operator.
     b.hand(&step).ok();
     b.sql(&format!("UPDATE tasks SET title = '[BLOCKED] {TASK} env_blocker' WHERE id = '{OTHER}'"));
     by(&b, OTHER, run - 1, &["packet", TASK, "--blockers", "no lamp"]).ok();

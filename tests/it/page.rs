@@ -126,14 +126,14 @@ pub fn is_fit_to_be_read(page: &Path, pictures: &Path) {
         for (light, is_dark) in [("light", false), ("dark", true)] {
             let view = View { is_dark, ..view };
             assert_eq!(faults(&mut browser, page, view), [""; 0], "{size}, {light}");
-            // As somebody finds it, and not with everything opened.
+            // As a reader finds it, and not with everything opened.
             browser.open(page, view);
             browser.picture(&pictures.join(format!("{size}-{light}.png")));
         }
     }
 }
 
-/// What is wrong with a page, as it is found and with all its closed parts opened: whoever opens one wants to read it.
+/// What is wrong with a page, as it is found and with all its closed parts opened: a reader who opens one wants to read it.
 #[track_caller]
 fn faults(browser: &mut Browser, page: &Path, view: View) -> Vec<String> {
     browser.open(page, view);

@@ -106,7 +106,7 @@ fn what_it_cannot_take_is_refused_and_changes_nothing() {
     assert!(!at.exists());
     let both = switch(&b, &["pause", "--until", &(now() + 60).to_string(), "--for", "1h"]);
     assert_eq!(both.code, 2);
-    // Whatever has that name pauses already; what is no plain file was not made by us, and is nobody's to replace.
+    // Whatever has that name pauses already; what is not a plain file was not made by Watchbill, and is not replaced.
     fs::create_dir(&at).unwrap();
     assert!(switch(&b, &["pause"]).fails(74).contains("not a plain file"));
     assert!(switch(&b, &["unpause"]).fails(74).contains("by hand"));

@@ -38,7 +38,7 @@ fn shows_every_step_with_what_it_expects_and_applies_just_those() {
         assert_eq!(step["expect"]["status"], "running");
         assert!(step["expect"]["claim_lock"].is_string() && step["because"].is_string());
     }
-    // Meanwhile one worker reported in, one task was taken by a hand, and a fourth died.
+    // Meanwhile one worker reported in, one task was edited by hand, and a fourth died.
     b.sql(&format!(
         "UPDATE tasks SET claim_expires = {}, last_heartbeat_at = {} WHERE id = 't_000000c1'",
         now() + 900,

@@ -58,7 +58,7 @@ fn what_is_over_for_long_goes_from_a_file_too() {
     assert!(b.heal(&[]).code < 2);
 }
 
-/// The newest event of the board may be one of a task that goes: that is no older board put in its place.
+/// The newest event of the board may be one of a task that goes: that does not mean an older board in its place.
 #[test]
 fn a_board_that_lost_its_newest_events_to_prune_is_no_other_one() {
     let b = TestBoard::own();

@@ -1,4 +1,4 @@
-//! Watchers and workers at once over the same rows: with themselves, with each other, and with whoever answers a card.
+//! Watchers and workers at once over the same rows: with themselves, with each other, and with the worker that answers a card.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -113,7 +113,8 @@ fn queue() -> TestBoard {
     b
 }
 
-/// What each of those says that are started while the board is locked. Once all of them wait, somebody else writes to the first task, and lets go.
+/// What each command says that is started while the board is locked. Once all of them wait, another process writes to the first task
+/// and releases the lock.
 fn while_the_first_task_is_written_to(b: &TestBoard, command: &dyn Fn() -> Command) -> Vec<String> {
     let writer = b.open();
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();

@@ -88,7 +88,7 @@ fn each_task_is_in_its_list_and_what_is_well_in_none() {
 fn a_quiet_night_is_a_quiet_mail() {
     let b = TestBoard::new();
     b.add("t_00000001", "ready");
-    // That nobody dispatches is told once, not of every task; and no more as soon as somebody does.
+    // That nobody dispatches is told once, not of every task; and no more as soon as a dispatcher is seen.
     let said = ask(&b, &[]).ok();
     assert!(said.ends_with("! no dispatcher is seen, and 1 ready task waits for one\n"), "{said}");
     b.sql(
@@ -100,7 +100,7 @@ fn a_quiet_night_is_a_quiet_mail() {
         said.starts_with("default since ") && said.contains("(12h): all is well; 0 done, 0 running, 1 ready"),
         "{said}"
     );
-    // What is skipped since before is no reason to write.
+    // What was already skipped before does not cause a mail.
     b.add("t_00000002", "scheduled");
     b.sql(
         "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000002', 'scheduled', '{}', unixepoch() - 90000);
@@ -108,7 +108,7 @@ fn a_quiet_night_is_a_quiet_mail() {
     );
     assert_eq!(ask(&b, &[]).ok(), "");
     assert!(ask(&b, &["--since", "2d"]).ok().contains("scheduled outside Watchbill 1d 1h ago"));
-    // Only now somebody must hear of it.
+    // Only now the operator must hear of it.
     let wait = ["pause", "--for", "2h", "--reason", "moved"];
     ran(b.command("watchbill").args(wait)).ok();
     assert!(ask(&b, &[]).ok().contains("Nothing is changed on it: paused until "));

@@ -59,8 +59,8 @@ impl Night {
         self.b.run_it(ID, Some(dead_pid()), 0)
     }
 
-    /// The same a while ago, the claim names this transcript, and whoever claimed is gone too: no process of the tests, whose
-    /// age decides whether it can have made a claim of that time.
+    /// The same a while ago, the claim names this transcript, and the process that claimed is gone too: not one of the tests,
+    /// whose age decides whether it can have made a claim of that time.
     fn dies_with(&self, lines: &[Value]) -> PathBuf {
         self.dies();
         self.b.sql(&format!(

@@ -23,7 +23,7 @@ fn comment() -> Step {
     serde_json::from_value(step).unwrap()
 }
 
-/// What somebody does to the files of a board while it is open.
+/// What another process does to the files of a board while it is open.
 pub type Robbery = fn(&TestBoard, &TestBoard);
 
 pub const ROBBERIES: [(&str, Robbery); 4] = [

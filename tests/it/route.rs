@@ -130,7 +130,7 @@ impl TestBoard {
         (ours["tree"].clone(), ours["tree_unknown"].clone())
     }
 
-    /// That of a task which was given away is what its next attempt begins with, until somebody changes a file.
+    /// The noted tree of a reassigned task is what its next attempt begins with, until a file is changed.
     fn takes_its_tree_along(&self, id: &str, tree: &Path) {
         let given = self.noted_tree(id, "assigned");
         assert!(given.0.as_str().is_some_and(|h| h.starts_with("git:")), "{given:?}");
@@ -211,7 +211,7 @@ fn a_card_waits_for_its_turn_while_other_work_has_the_places_and_not_for_ever() 
     };
     assert!(!why(1_900).contains("nobody has taken card"), "{}", why(1_900));
     assert!(why(7_300).contains(&format!("nobody has taken card {card} for 2h")), "{}", why(7_300));
-    // Nobody has its places any more, and it is left there: somebody must look.
+    // No task has its places any more, and it still waits: the operator must look.
     let copy = b.dump();
     let rest = |status: &str| b.sql(&format!("UPDATE tasks SET status = '{status}' WHERE id = 't_0000d00e'"));
     rest("scheduled");
@@ -265,7 +265,7 @@ fn the_hold_ends_with_one_probe_and_what_is_remembered_decides_nothing() {
     for i in 2..=5 {
         b.add(&format!("t_0000000{i}"), "ready");
     }
-    // Parked together with the task that showed it, before a dispatcher hands it over.
+    // Held together with the task that showed the limit, before a dispatcher starts them.
     b.settled(0).ok();
     b.sql("UPDATE tasks SET status = 'archived' WHERE title LIKE '[BLOCKED]%'");
     assert_eq!(b.count("tasks WHERE status = 'scheduled' AND assignee = 'luna'"), "4");

@@ -38,7 +38,7 @@ fn no_statement_scans_a_table_or_sorts_one() {
     let b = TestBoard::new();
     assert!(reads(&b).len() >= 14, "{:?}", reads(&b));
     assert_eq!(scans(&b), [""; 0]);
-    // Hermes 0.19 has one more index than a board of ours; it must not lead anybody astray.
+    // Hermes 0.19 has one more index than a board of Watchbill; it must not mislead the query planner.
     b.sql("CREATE INDEX IF NOT EXISTS idx_events_run ON task_events(run_id, id)");
     assert_eq!(scans(&b), [""; 0]);
 }
@@ -93,7 +93,7 @@ fn cost(conn: &Connection, sql: &str, values: &[&dyn ToSql]) -> Cost {
 /// The task whose statements are counted.
 const WATCHED: &str = "t_5ca1ab1e";
 
-/// The same end on every board: one task with a history, and windows of events and runs that are full of somebody else's.
+/// The same end on every board: one task with a history, and windows of events and runs that are full of other tasks' rows.
 fn same_end(b: &TestBoard, now: i64) {
     let many = |n: u32, from: u32| {
         format!(

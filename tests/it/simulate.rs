@@ -40,7 +40,7 @@ fn what_needs_a_person_is_said() {
         assert!(n.rounds > 500 && n.untrue * 100 <= n.said, "{n:?}");
         n
     });
-    // Of the last kind there is little: a task that stands still for no reason that anybody knows.
+    // Of the last kind there is little: a task that stands still for an unknown reason.
     let kinds = parts[0].needed.len() - 1;
     assert!((0..kinds).all(|kind| parts.iter().any(|n| n.needed[kind] > 0)), "{parts:?}");
     assert!(parts[0].rounds > 1_000, "{parts:?}");

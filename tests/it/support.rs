@@ -47,7 +47,7 @@ pub fn until(what: &str, so: impl Fn() -> bool) {
     }
 }
 
-/// Makes a program with these bytes. A process of its own writes it: nobody can start what somebody has open for writing, and
+/// Makes a program with these bytes. A process of its own writes it: a file that is open for writing cannot be started, and
 /// what this process has open every child that another thread starts just then has too, for a moment.
 #[track_caller]
 pub fn executable(path: &Path, bytes: impl AsRef<[u8]>) {
@@ -168,7 +168,7 @@ pub fn dead_pid() -> i64 {
     child.pid()
 }
 
-/// A Hermes root in a temporary folder, with a board of Hermes' shape (tables of 0.19, no mark of ours).
+/// A Hermes root in a temporary folder, with a board of Hermes' shape (tables of 0.19, no mark of Watchbill).
 pub struct TestBoard {
     pub dir: tempfile::TempDir,
     pub db: PathBuf,
@@ -210,13 +210,13 @@ impl TestBoard {
         [self.task(task, "worker_started_at"), run]
     }
 
-    /// Runs SQL on the board, as somebody who breaks it.
+    /// Runs SQL on the board, as another program that breaks it.
     #[track_caller]
     pub fn sql(&self, sql: &str) {
         self.open().execute_batch(sql).unwrap();
     }
 
-    /// A connection of somebody else.
+    /// A connection of another process.
     pub fn open(&self) -> Connection {
         let conn = Connection::open(&self.db).unwrap();
         conn.busy_timeout(std::time::Duration::from_secs(5)).unwrap();

@@ -1,4 +1,4 @@
-//! A program at a terminal of its own, and somebody who types there.
+//! A program at a terminal of its own, and what is typed there.
 
 use std::process::{Command, Stdio};
 

@@ -1,5 +1,5 @@
-//! Somebody means harm: `docs/evidence/threat-model.md` says who can write what, and each boundary it names is held by a test, most of
-//! them elsewhere, the rest here. All with the built programs on a real board.
+//! A worker or another user means harm: `docs/evidence/threat-model.md` says who can write what, and each boundary it names is held by
+//! a test, most of them elsewhere, the rest here. All with the built programs on a real board.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use crate::support::{Ran, TestBoard, now, ran};
 
 mod cards; // cards about ids of any shape
 mod events; // what a worker forges on the board
-mod files; // what lies where a file of ours or of Hermes' should
+mod files; // what lies where a file of Watchbill or Hermes should
 mod secrets; // keys and passwords, wherever they stand
 mod sizes; // texts far beyond anything useful
 mod users; // other users of the host, and their processes
@@ -36,7 +36,7 @@ impl TestBoard {
         self.give_up(id, "pid 4242 not alive", 3_600);
     }
 
-    /// An event as anybody who can write the board can write it.
+    /// An event as any process that can write the board can write it.
     fn forge(&self, id: &str, kind: &str, payload: &serde_json::Value, at: i64) {
         let sql = "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES (?1, ?2, ?3, ?4)";
         self.open().execute(sql, rusqlite::params![id, kind, payload.to_string(), at]).unwrap();

@@ -18,7 +18,7 @@ fn home() -> TestBoard {
     TestBoard { db: b.path().join(".hermes/kanban.db"), ..b }
 }
 
-/// `watchbill timers` as somebody at a prompt would call it: nothing names the root.
+/// `watchbill timers` as a user at a prompt would call it: nothing names the root.
 fn command(b: &TestBoard, args: &[&str]) -> Command {
     let mut command = tools::watchbill(b, &[&["timers"], args].concat());
     command.env_remove("HERMES_HOME").env_remove("XDG_STATE_HOME");
@@ -92,7 +92,7 @@ fn user_units_are_written_switched_on_and_taken_away() {
     assert_eq!(all(&units(&b)), written);
     told(&b);
 
-    // What is somebody else's stays.
+    // What others wrote stays.
     fs::write(units(&b).join("backup.timer"), "[Timer]\n").unwrap();
     fs::write(units(&b).join("watchbill-mine.timer"), "[Timer]\n").unwrap();
     let said = timers(&b, &["remove", "-n"]).ok();
@@ -229,7 +229,7 @@ fn a_crontab_gets_its_lines_and_keeps_its_own() {
     assert!(with.starts_with(theirs) && with.matches(" --metrics ").count() == 1, "{with}");
     assert_eq!(timers(&b, &["install"]).ok(), "nothing to do\n");
     timers(&b, &["status"]).ok();
-    // The line works in the environment cron has, and is quiet about what is no news.
+    // The line works in the environment cron has, and is quiet about what is not news.
     b.add("t_1", "ready");
     b.run_it("t_1", Some(dead_pid()), 3_600);
     let job = with
@@ -251,7 +251,7 @@ fn a_crontab_gets_its_lines_and_keeps_its_own() {
     timers(&b, &["install"]).ok();
     timers(&b, &["remove"]).ok();
     assert!(!b.path().join("crontab").exists(), "nothing was in it, so there is none");
-    // A crontab that cron refuses is no crontab.
+    // A crontab that cron refuses is not installed.
     fs::write(b.path().join("crontab"), "refuse me\n").unwrap();
     let refused = timers(&b, &["install"]).fails(74);
     assert!(refused.contains("bad minute") && refused.contains("as it was before"), "{refused}");
@@ -529,7 +529,7 @@ fn a_board_with_sessions_has_them_looked_at() {
     assert!(network.contains("\nIPAddressAllow=localhost\n"), "{network}");
 }
 
-/// Where somebody is to be told it is done: by a unit and a crontab line of its own, which alone has the network.
+/// With a target for notices, they are sent by a unit or a crontab line of their own, which alone has the network.
 #[test]
 fn whoever_is_to_be_told_gets_a_timer() {
     let ids_of = |b: &TestBoard, about: &str| {
@@ -576,7 +576,7 @@ fn whoever_is_to_be_told_gets_a_timer() {
     assert!(network.contains("\nPrivateNetwork=no\n"), "{network}");
 }
 
-/// The units that an earlier version wrote are taken away once the new one is on; what somebody else wrote stays, and is told.
+/// The units that an earlier version wrote are taken away once the new one is on; what others wrote stays, and is told.
 #[test]
 fn four_units_become_one() {
     let b = home();

@@ -1,5 +1,5 @@
-//! Stand-ins for tools of the host, which must not be the real ones of whoever runs the tests: `systemctl`, `loginctl` and
-//! `crontab`. What they were told and what they know lies in files of the home.
+//! Stand-ins for tools of the host, which must not be the real ones of the user who runs the tests: `systemctl`, `loginctl`
+//! and `crontab`. What they were told and what they know lies in files of the home.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! `watchbill undo`: every kind of action of every watcher is taken back to the byte where nothing moved, and refused where
-//! something did; and no watcher does again what a person undid.
+//! `watchbill undo`: every kind of action of every watcher is undone to the byte where nothing moved, and refused where
+//! something did; and no watcher does again what the operator undid.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,14 +136,14 @@ fn every_action_is_taken_back_to_the_byte_and_nobody_does_it_again() {
             }
         }
     });
-    // Words change no row: there is nothing to be put back, and that is said.
+    // These actions change no row: there is nothing to undo, and that is said.
     each(words(), |scene| {
         let (b, rows) = (&scene.b, scene.b.rows());
         let task = scene.acts_with(&mut played.borrow_mut());
         assert_eq!(b.rows(), rows, "{}", scene.action);
         let dump = b.dump();
         assert!(scene.undo(&["p-did"]).fails(1).contains("changed nothing that could be undone"));
-        // The others follow on an action that can be taken back.
+        // The others follow on an action that can be undone.
         if matches!(scene.action, "note" | "tell" | "comment") {
             assert!(scene.undo(&[&task]).fails(1).contains("left to be undone"));
         }
@@ -177,7 +177,7 @@ fn word_of(b: &TestBoard, id: &str) -> bool {
 /// Something done to a task by hand; whether it could be.
 type Disturb = fn(&TestBoard, &str) -> bool;
 
-/// What somebody does before the undo.
+/// What the operator or a worker does before the undo.
 fn disturbances() -> [(&'static str, Disturb); 4] {
     fn set_free(b: &TestBoard, id: &str) {
         let _ = b.hand(&["unblock", id]);
@@ -414,7 +414,7 @@ fn what_is_asked_for_must_be_there() {
         assert!(told.contains(why), "{told}");
     }
     assert_eq!(undo(&[]).code, 2);
-    // The pass of a real name is found by the time in it, on any board of the root; a pause holds nobody's hand.
+    // The pass of a real name is found by the time in it, on any board of the root; a pause stops no command of the operator.
     b.run_it(A, Some(dead_pid()), 900);
     let pass = b.heal(&["--json"]).json()["pass"].as_str().unwrap().to_owned();
     std::fs::write(b.path().join("watchbill.pause"), "").unwrap();

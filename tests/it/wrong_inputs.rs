@@ -238,7 +238,7 @@ fn another_user_may_look_at_a_board_and_changes_nothing() {
         let changes = as_nobody(&b, "board", &["--db", db, "reassign", "t_ac7aa76c", "sol"]);
         assert!(changes.fails(77).contains("folder"), "{what}");
     };
-    // Nobody has it open; then somebody has, with news that are only in the log.
+    // No process has it open; then one has, with news that are only in the log.
     fs::remove_file(b.path().join("kanban.db-wal")).ok();
     fs::remove_file(b.path().join("kanban.db-shm")).ok();
     looks("closed");
@@ -325,7 +325,7 @@ fn a_board_whose_file_is_lost_is_missed_beside_another_one() {
     }
     fs::rename(&kept, &b.db).unwrap();
     assert_eq!(look("heal", &["-n"]).code, 0);
-    // With its folder it is missed too, until somebody says that this is meant.
+    // With its folder it is missed too, until the operator says that this is meant.
     fs::remove_dir_all(&side).unwrap();
     let said = look("heal", &["-n"]);
     assert!(said.code == 1 && said.err.contains("watchbill forget"), "{said:?}");

@@ -10,7 +10,7 @@ use shared::card::{Annex, Attempt, Blocker, Distress, State, is_card_title, read
 use super::secret::{hidden_in, is_own, planted};
 use super::text::{cut, number, text};
 
-/// Reading settles at once, writing is read back, and putting a section into a body keeps what is no part of it.
+/// Reading settles at once, writing is read back, and a body without the section is kept when the section is added.
 pub fn scope(data: &[u8]) {
     let (at, rest) = number(data);
     let text = text(rest);
@@ -114,7 +114,7 @@ pub fn decision(data: &[u8]) {
     let route = Run::route_in(&text);
     assert!(route != Some(Value::Null));
     if serde_json::from_str::<Value>(&text).is_ok_and(|v| v.is_object()) && text.len() < 10_000 {
-        // Models hand the object over as a text, too.
+        // Models return the object as a text, too.
         assert_eq!(Run::route_in(&Value::String(text.to_string()).to_string()), route);
     }
     // The route alone, so that the way to it need not be found every time.

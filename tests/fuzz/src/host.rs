@@ -6,7 +6,7 @@ use super::text::text;
 
 const TASK: &str = "t_1a2b3c4d";
 
-/// No name, command line or environment makes a process somebody else than it is.
+/// No name, command line or environment lets a process pass for another one.
 pub fn process(data: &[u8]) {
     let parts: Vec<&[u8]> = data.splitn(3, |b| *b == 0xff).collect();
     let part = |n: usize| parts.get(n).copied().unwrap_or_default();

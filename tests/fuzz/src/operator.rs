@@ -1,4 +1,4 @@
-//! What the operator hands over: configuration, variables, values in words, saved plans.
+//! What the operator supplies: configuration, variables, values in words, saved plans.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

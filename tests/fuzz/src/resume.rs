@@ -91,7 +91,7 @@ pub fn packet(data: &[u8]) {
     let text = text(rest);
     let (first, second) = cut(&text, at % (text.len() + 1));
     let with_key = format!("{second} {}", planted());
-    // The values of a record as a worker's hand takes them, then as any program may write the event.
+    // The values of a record as the worker's command takes them, then as any program may write the event.
     let parts: Vec<&str> = first.split('\0').collect();
     let mut said = record::Said::default();
     for (field, value) in record::Field::ALL.into_iter().zip(parts) {

@@ -22,7 +22,7 @@ fn killed_in_a_tool_it_is_gone_on_with() {
     assert_eq!(home.dump(), alive);
     worker.kill();
 
-    // Its tool runs on and would still do the second step, beside whoever comes next.
+    // Its tool runs on and would still do the second step, beside the next attempt.
     let said = home.later(60, &["-v"]).ok();
     assert!(said.contains("note: worker gone, waiting up to 15m for its child"), "{said}");
     let noted = home.dump();

@@ -18,7 +18,7 @@ pub const SECOND: &str = "two.txt";
 pub enum Answer {
     /// The first step: write [`FIRST`].
     First,
-    /// The second step, slowly: whoever waits for it is still waiting in five minutes.
+    /// The second step, slowly: its tool runs for five minutes.
     SecondSlowly,
     /// The second step at once.
     Second,

@@ -61,7 +61,7 @@ impl Scene {
         scene
     }
 
-    /// `coord`, called in the repository, where the agents are at hand.
+    /// `coord`, called in the repository, with the agents in its `PATH`.
     pub fn coord(&self, board: &TestBoard, args: &[&str]) -> Ran {
         let mut command = board.command("coord");
         self.environment(&mut command, board);

@@ -31,7 +31,7 @@ fn processes(board: &TestBoard, scene: &Scene) -> [i64; 2] {
         .map(|p| p.parse().unwrap())
 }
 
-/// Spawned, killed with all it started, put back by `heal`, spawned again: the second does what was left, and says that it is
+/// Spawned, killed with all it started, requeued by `heal`, spawned again: the second does what was left, and says that it is
 /// done.
 #[test]
 fn killed_it_is_gone_on_with_by_the_next() {
@@ -156,7 +156,7 @@ fn an_abort_leaves_nothing_of_it() {
     });
 }
 
-/// What ends at once is no success, and it is said why.
+/// A worker that ends at once did not succeed, and the reason is told.
 #[test]
 fn one_that_cannot_work_is_not_called_started() {
     each(|board, scene, agent| {

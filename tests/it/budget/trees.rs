@@ -134,7 +134,7 @@ fn a_checkout_that_names_programs_runs_none_of_them() {
     assert_eq!(out_of_scope(&board), [".gitattributes", "src/cli/c.rs"]);
     b.budget(&["--distress"]).ok();
     assert!(!mark.exists(), "something of the repository was run");
-    // The trap works: git as anybody runs it springs it.
+    // The trap works: a plain `git status` springs it.
     let _ = Command::new("git").args(["status"]).current_dir(&tree).output().unwrap();
     assert!(mark.exists(), "this test would not see it");
 }
@@ -151,7 +151,7 @@ fn a_hung_git_costs_its_own_task_alone() {
     write(&hung, "a", "a\n");
     git(&hung, &["add", "-A"]);
     git(&hung, &["commit", "-qm", "a"]);
-    // Whoever opens it waits for somebody to write.
+    // A process that opens the pipe waits until another one writes.
     let ignore = hung.join(".git/info/exclude");
     std::fs::create_dir_all(ignore.parent().unwrap()).unwrap();
     let _ = std::fs::remove_file(&ignore);

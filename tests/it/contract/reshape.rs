@@ -37,7 +37,7 @@ fn a_task_is_born_finished_with_a_past() {
     on_both(|t| {
         t.adds(A, Status::Ready, &[]);
         let seen = t.look(A);
-        // The run of the other task is none of this step's own.
+        // The run of the other task does not count as the new run of this step.
         let mine = Change::AddEvent { kind: "edited".into(), payload: Value::Null, run: Some(RunRef::New) };
         let outcome = t.step(A, Some(&seen), vec![another(B, Some("nova decides")), mine]);
         assert_eq!(outcome, Outcome::Applied { run: None });
@@ -106,7 +106,7 @@ fn the_attempts_at_the_cards_of_a_task_are_read_with_it() {
         let keyed = |t: &mut Teller<'_>, id: &str, source: &str| {
             t.other(Foreign::Set(id, "idempotency_key", json!(format!("distress:{source}:rate_limit:1"))));
         };
-        // A card of its own, one by its title that it waits for, one of another task, and a task that is no card.
+        // A card of its own, one by its title that it waits for, one of another task, and a task that is not a card.
         t.adds(A, Status::Blocked, &[]);
         let began = t.running(B).runs[0].started_at;
         for id in [C, &other, &plain] {
@@ -165,7 +165,7 @@ fn the_next_free_task_is_offered_in_dispatch_order_and_taken() {
         t.other(Foreign::Set(&g, "status", json!("done")));
         t.adds(&i, Status::Todo, &[A]);
         t.adds(&j, Status::Ready, &[A]);
-        // Only where no dispatcher does so is it freed by whoever takes it.
+        // Only on a board without a dispatcher does the worker that claims also promote it.
         let freed = t.board.is_own().then_some(h.as_str());
 
         let all = |some: &[&str]| -> Vec<String> { some.iter().map(|id| (*id).to_owned()).collect() };

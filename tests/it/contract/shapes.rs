@@ -315,9 +315,9 @@ fn a_busy_board_is_waited_for_and_then_left() {
     let busy = board.apply(BEGAN, &steps, Duration::from_millis(150)).unwrap_err();
     let waited = before.elapsed();
     assert_eq!(busy.kind, Kind::Busy, "{busy}");
-    // Far above what was given means that somebody else's patience counted: the five seconds of the opening.
+    // A wait far above the given one means that another timeout counted: the five seconds of the opening.
     assert!((Duration::from_millis(150)..Duration::from_secs(4)).contains(&waited), "{waited:?}");
-    // Looking is never held up by somebody who writes.
+    // Looking never waits for another process that writes.
     assert_eq!(board.look(&[A.into()]).unwrap().remove(0), seen);
 
     let release = std::thread::spawn(move || {
@@ -366,7 +366,7 @@ fn a_board_opened_for_looking_cannot_write() {
 fn what_was_done_before_a_failure_is_reported() {
     let now = now();
     let b = super::killed::template(now);
-    // The disk, or anybody's trigger: the second transaction of the pass fails.
+    // A trigger stands for any error, such as one of the disk: the second transaction of the pass fails.
     b.sql(
         "CREATE TRIGGER t BEFORE UPDATE ON tasks WHEN NEW.id = 't_7e570096' BEGIN SELECT RAISE(ABORT, 'not this one'); END",
     );

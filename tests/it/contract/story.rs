@@ -58,7 +58,7 @@ fn an_id_and_a_key_are_taken_once() {
         assert!(t.board.look(&[B.into()]).unwrap().is_empty());
         assert_eq!(t.board.events(Time(0), 100).unwrap().len(), 1, "a refused step leaves no event behind");
 
-        // Somebody put the first one away: the key is free again.
+        // Another program archived the first one: the key is free again.
         t.other(Foreign::Set(A, "status", json!("archived")));
         assert_eq!(t.step(B, None, keyed(Some("k"))), Outcome::Applied { run: None });
         assert_eq!(kinds(&t.look(B)), ["created"]);
@@ -437,7 +437,7 @@ fn the_rest_of_the_primitives() {
         };
         let closed = t.does(A, |_| vec![end(Some("half done"))]);
         assert_eq!((closed.task.current_run, closed.runs[0].summary.as_deref()), (None, Some("half done")));
-        // A run ends once: a second end only clears the pointer somebody left.
+        // A run ends once: a second end only clears the pointer that another program left.
         t.now = BEGAN.plus(60);
         t.other(Foreign::Set(A, "current_run_id", json!(run)));
         let again = t.does(A, |_| vec![end(Some("other"))]);
@@ -664,7 +664,7 @@ fn a_look_reads_the_newest_and_tells_it_oldest_first() {
     });
 }
 
-/// A comment with somebody's log below its first line.
+/// A comment with a long log below its first line.
 fn long(first: &str) -> String {
     format!("{first}{}", "\na line of somebody's log".repeat(3_000))
 }

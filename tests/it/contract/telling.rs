@@ -1,5 +1,5 @@
-//! How a chapter is told: what every engine is asked, and what somebody else does to its rows meanwhile. The tests of an engine outside of
-//! this package read this file too.
+//! How a chapter is told: what every engine is asked, and what another program does to its rows meanwhile. The tests of an engine outside
+//! of this package read this file too.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use testkit::memory::MemoryBoard;
 pub(super) const BEGAN: Time = Time(1_800_000_000);
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What somebody else does to a board, asking nobody.
+/// What another program does to a board, without any guard.
 pub(super) enum Foreign<'a> {
     /// Sets a column of a task.
     Set(&'a str, &'a str, Value),

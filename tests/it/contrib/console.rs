@@ -15,7 +15,7 @@ pub fn pages() -> Vec<String> {
     ["README.md".to_owned(), "docs/install.md".to_owned()].into_iter().chain(how_to).collect()
 }
 
-/// What the configuration of that home says where a page has somebody told.
+/// The `[notify]` target in the configuration of that home, for pages that need one.
 const TARGET: &str = "[notify.phone]\ncommand = [\"/bin/true\"]\n";
 
 /// The only task of that home, as the pages name it.

@@ -205,8 +205,8 @@ fn dependencies_in(lock: &str) -> BTreeMap<String, BTreeSet<String>> {
     entries.map(entry).collect()
 }
 
-/// `tests/fuzz` is a workspace of its own with its own lock file, which cargo leaves alone when a package here gets a new
-/// dependency. `cargo metadata --manifest-path tests/fuzz/Cargo.toml` brings it up to date.
+/// `tests/fuzz` is a workspace of its own with its own lock file, which cargo does not update when a package here gets a
+/// new dependency. `cargo metadata --manifest-path tests/fuzz/Cargo.toml` brings it up to date.
 #[test]
 fn the_lock_file_of_the_fuzz_targets_knows_the_dependencies_of_today() {
     let all = metadata(&["--no-deps"]);

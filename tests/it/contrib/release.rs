@@ -115,7 +115,7 @@ fn holds_what_is_installed(packed: &Packed) {
     ] {
         assert!(prefix.join(file).is_file(), "{file}");
     }
-    // Whoever packed it, in whatever order the folder gave: root owns all, in the order of the names.
+    // Whichever user packed it, in whatever order the folder gave: root owns all, in the order of the names.
     let listed = ran(Command::new("tar").arg("-tvf").arg(packed.file(".tar.gz"))).ok();
     assert!(listed.lines().all(|line| line.contains(" root/root ")), "{listed}");
     let names = ran(Command::new("tar").arg("-tf").arg(packed.file(".tar.gz"))).ok();

@@ -31,8 +31,8 @@ fn keys(unit: &str) -> Vec<(String, String)> {
     lines.filter_map(|l| l.split_once('=')).map(|(k, v)| (k.to_owned(), v.to_owned())).collect()
 }
 
-/// The job lines of the crontab, five fields and a command: that of a round, which runs, and those that somebody may want beside
-/// it or in its place.
+/// The job lines of the crontab, five fields and a command: that of a round, which runs, and those that an operator may want
+/// beside it or in its place.
 fn jobs() -> Vec<(Vec<String>, String)> {
     let job = |l: &str| {
         let mut words = l.splitn(6, ' ').map(str::to_owned);
@@ -49,7 +49,7 @@ fn jobs() -> Vec<(Vec<String>, String)> {
 
 /// What `sh` makes of a job in the environment cron gives it.
 fn as_cron(job: &str, board: &TestBoard) -> Ran {
-    // cron turns `\%` back into a plain one before it hands the line over.
+    // cron turns `\%` back into a plain one before it runs the line.
     // The job's turn in its round is nothing to wait for here.
     let line =
         job.replace("\\%", "%").replace("sleep 10; ", "").replace("sleep 20; ", "").replace("sleep 40; ", "");
@@ -101,7 +101,7 @@ fn every_watcher_has_service_timer_and_cron_line() {
     let units = std::fs::read_dir(place("contrib/systemd")).unwrap().flatten();
     let services = units.filter(|e| e.path().extension().is_some_and(|x| x == "service")).count();
     assert_eq!((services, jobs.len()), (started().len(), started().len()), "and nothing else is started");
-    // What lives as long as a worker is no timer's, and a user unit alone: a system unit would be hardened like a watcher.
+    // The unit of a worker has no timer and is a user unit only: a system unit would be hardened like a watcher.
     let worker = text("contrib/systemd/user/watchbill-worker@.service");
     assert!(worker.contains("exec board run --assignee %i --wait 30s -- %E/watchbill/worker-%i"));
     for line in ["Restart=always", "KillMode=mixed", "EnvironmentFile=-%E/watchbill/worker.env"] {

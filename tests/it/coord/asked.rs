@@ -86,7 +86,7 @@ fn a_card_nobody_began_with_closes_when_what_it_asks_about_has_ended() {
     assert_eq!(route(&ground), "done");
 }
 
-/// Anybody can write an event: it is a card, which asks, and nothing else.
+/// Any process that can write the board can forge an event: it leads to a card, which asks, and nothing else.
 #[test]
 fn a_forged_detection_is_a_card_and_nothing_else() {
     let ground = Ground::new(json!({}));

@@ -53,7 +53,7 @@ impl Yard {
     pub(super) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.b.command("coord");
         command.env("PATH", format!("{}:/usr/bin:/bin", self.b.path().join("bin").display()));
-        // Of whoever calls, such as a coordinator that is a worker itself: not its session's.
+        // The caller's own variables, such as those of a coordinator that is a worker itself: not its session's.
         command.env("HERMES_KANBAN_TASK", "t_ffffffff").env("HERMES_KANBAN_RUN_ID", "9");
         command.env("WATCHBILL_TASK", "t_ffffffff").env("WATCHBILL_CLAIM", "t_ffffffff elsewhere:9");
         command.arg("--db").arg(&self.b.db).args(args).current_dir(&self.repo);
@@ -143,7 +143,7 @@ fn a_task_gets_a_tree_a_worker_a_session_and_its_end() {
             (&made["runtime"], &made["seen"], &made["again"]),
             (&json!(runtime), &json!(true), &json!(false))
         );
-        // The first words are what the runtime asks for, and whoever called is not told on.
+        // The first words are what the runtime asks for, and the caller's variables are not passed on.
         until("its worker begins", || y.tree().join("environment").exists());
         assert_eq!(y.read("args").trim(), args.replace("SESSION", session));
         let told = y.read("told");
@@ -237,7 +237,7 @@ fn what_cannot_be_begun_begins_nothing() {
     assert!(!y.repo.join(".worktrees").exists());
 }
 
-/// Somebody removed the folder of a tree that git still knows.
+/// A user removed the folder of a tree that git still knows.
 #[test]
 fn a_registered_tree_without_its_folder_is_refused_in_gits_words() {
     let y = Yard::new(WORKS);
@@ -251,7 +251,7 @@ fn a_registered_tree_without_its_folder_is_refused_in_gits_words() {
     assert_eq!(y.status(), "ready");
 }
 
-/// Without a session there is nothing that could be coordinated: the worker is stopped, and the claim is taken back. Tree and branch
+/// Without a session there is nothing that could be coordinated: the worker is stopped, and the task is requeued. Tree and branch
 /// stay, for the worker was there.
 #[test]
 fn a_worker_that_names_no_session_loses_its_claim() {
@@ -300,7 +300,7 @@ fn what_a_worker_left_stays_whatever_git_says_of_it() {
     }
 }
 
-/// Its worker wrote a file and named no session; what somebody worked in is never taken away, nor given to a second session.
+/// Its worker wrote a file and named no session; a tree that a worker used is never removed, nor given to a second session.
 #[test]
 fn a_tree_that_is_worked_in_is_neither_shared_nor_taken_away() {
     let y = Yard::new(WORKS);

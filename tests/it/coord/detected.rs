@@ -289,7 +289,7 @@ fn d7_what_is_recorded_three_times_is_recorded_once() {
     assert!(third["last_seen"].as_str() > second["last_seen"].as_str());
     let payload = world.board.payload(&task, "coord.detection");
     assert_eq!((&payload["type"], &payload["severity"]), (&json!("MODEL_DEGRADATION"), &json!("high")));
-    // Somebody asks it to go on: that ends it.
+    // A coordinator asks the session to go on: that ends the detection.
     world.coord(&["message", &session, "Go on.", "--agent", "ok"]).ok();
     world.until_state(&session, "idle");
     until_found(&world, &session, &[]);
@@ -314,7 +314,7 @@ fn d8_a_store_that_is_gone_is_said_so_and_the_server_still_tells() {
     assert_eq!(said.code, 66, "{said:?}");
     assert!(said.err.contains("no store of opencode; name opencode's data folder with --store"), "{said:?}");
     assert_eq!(kinds(&serde_json::from_str(&said.out).unwrap(), &session), ["NO_VERDICT"]);
-    // Somebody holds it for himself.
+    // Another process locks the store exclusively.
     let holder = rusqlite::Connection::open(store(&world).join("opencode.db")).unwrap();
     holder.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM todo").unwrap();
     let said = detect(&world, &["--session", &session]);

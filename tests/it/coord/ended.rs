@@ -64,7 +64,7 @@ fn an_abort_looks_whatever_the_mapping_says() {
     }
 }
 
-/// Somebody unblocks the task before the command has ended its turn: nobody is started beside it.
+/// The operator unblocks the task before the command has ended its turn: no second worker is started beside it.
 #[test]
 fn nobody_is_started_beside_one_that_still_works() {
     let y = Yard::new(WORKS);

@@ -55,7 +55,7 @@ fn a_forgotten_session_is_requeued_like_a_dead_worker() {
     let packet = ground.heal(0, &["--print-packet", TASK]).ok();
     assert!(packet.contains("model hang, 2s"), "{packet}");
     assert_eq!(ground.board.dump(), before);
-    // Its claim still lasts; that is no reason to wait.
+    // Its claim still lasts; `heal` does not wait for its end.
     let said = ground.heal(0, &[]).ok();
     let head =
         format!("{TASK} requeue: session {} is orphaned: its server knows nothing of it", session("hang"));

@@ -48,7 +48,7 @@ fn priced() -> Reply {
     Reply::Text(200, "text/event-stream", format!("{said}data: {used}\n\ndata: [DONE]\n\n"))
 }
 
-/// A watcher as it will be in so many seconds, in the environment of whoever started the server.
+/// A watcher as it will be in so many seconds, in the environment of the user who started the server.
 fn watcher(world: &World, program: &str, seconds: i64, args: &[&str]) -> Ran {
     let at = (now() + seconds).to_string();
     let mut command = world.board.command(program);
@@ -201,7 +201,7 @@ fn what_a_session_used_is_counted_from_its_store() {
         "{used}"
     );
     assert_eq!(used["cost"], json!(0.02), "{used}");
-    // Its own turns, however many were made before a prompt of somebody else.
+    // Its own turns, however many were made before another caller's prompt.
     world.coord(&["message", &second, "Once more.", "--agent", "priced"]).ok();
     world.until_state(&second, "idle");
     assert_eq!(usage(&other)["turns"], json!(2));

@@ -101,7 +101,7 @@ impl World {
         self.board.hand(&["add", title, "--body", "Make it so.", "--assignee", "luna"]).ok().trim().to_owned()
     }
 
-    /// A session of somebody who coordinates.
+    /// A session of a coordinator.
     pub fn coordinator(&self) -> String {
         let directory = self.repo.to_str().unwrap();
         let made =

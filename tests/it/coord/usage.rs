@@ -116,7 +116,7 @@ fn without_sessions_there_is_nothing_to_say() {
     assert_eq!(coord(&board, board.path(), &["events", "--json"]).json(), json!({"events": [], "next": 0}));
 }
 
-/// A server that cannot be asked, or is none: nothing is known, and nothing is done.
+/// A server that cannot be asked, or is not opencode: nothing is known, and nothing is done.
 #[test]
 fn t3_a_page_is_no_answer() {
     let page = Web::new(|_| Reply::page());
@@ -152,7 +152,7 @@ fn t3_a_page_is_no_answer() {
     }
 }
 
-/// An event on the board names servers, and anybody can write one.
+/// An event on the board names servers, and any worker can write one.
 #[test]
 fn the_password_goes_to_the_named_server_only() {
     let server = Web::new(|asked| match asked.line.starts_with("GET /session/status") {
@@ -237,7 +237,7 @@ fn a_server_is_asked_once_for_each_working_tree() {
     assert_eq!((server.count("GET /session/status?"), server.asked().len()), (10, 58));
 }
 
-/// A server that dies, or is none, after the claim: everything is taken back.
+/// A server that fails after the claim, or is not opencode: everything is undone.
 #[test]
 fn a_spawn_that_fails_half_way_is_undone() {
     let healthy = r#"{"healthy":true,"version":"1.18.33"}"#;

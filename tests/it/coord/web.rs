@@ -26,7 +26,7 @@ pub enum Reply {
     Text(u16, &'static str, String),
     /// A stream of these pieces with a pause after each; at its end the connection is closed, or held open.
     Pieces { pieces: Vec<String>, pause: Duration, hangs: bool },
-    /// Nothing, until whoever asked goes away.
+    /// Nothing, until the client goes away.
     Hang,
 }
 

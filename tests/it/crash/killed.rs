@@ -8,7 +8,7 @@ use super::strace::{Call, calls, disturbed, may_trace};
 use super::{in_parallel, must, say};
 use crate::support::{TestBoard, ran};
 
-/// What the dead one left on the board, before anybody else opened it.
+/// What the dead one left on the board, before another process opened it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
     Nothing,

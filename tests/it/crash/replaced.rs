@@ -6,7 +6,7 @@ use super::strace::{held, may_trace};
 use super::{in_parallel, must};
 use crate::robbed::ROBBERIES;
 
-/// Held right after each call on the board's files, robbed of them, and let go.
+/// Stopped right after each call on the board's files, robbed of them, and continued.
 #[test]
 fn at_every_call_on_the_board() {
     if !may_trace() {

@@ -16,7 +16,7 @@ pub(super) struct Scene {
     program: &'static str,
     args: Vec<String>,
     now: i64,
-    /// How the same call ends once it is done: a watcher has nothing to do then, a hand is refused.
+    /// How the same call ends once it is done: a watcher has nothing to do then, a `board` command is refused.
     pub(super) again: i32,
     /// More than one transaction: a crash may fall between two.
     pub(super) parts: usize,
@@ -138,7 +138,7 @@ pub(super) fn distress() -> Scene {
 }
 
 /// A decision to carry out, moves to a fallback that was named meanwhile, and a card whose source moved on; on a board of
-/// our own, whose log is taken back into the board at the end.
+/// our own, whose log is checkpointed into the board at the end.
 pub(super) fn route() -> Scene {
     let mut b = TestBoard::own();
     b.config.push_str("[distress]\nstorm = \"off\"\n[routing]\nat_once = 100\n");

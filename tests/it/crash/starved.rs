@@ -95,7 +95,7 @@ fn a_broken_disk() {
 }
 
 /// A file system of our own, which only this test's processes see, with a copy of the board in it. A pass that is held at
-/// one of its calls is under way when somebody wants the file system read-only.
+/// one of its calls is under way when the script makes the file system read-only.
 const REMOUNT: &str = r#"
 mount -t tmpfs none "$MOUNT" && cp -a "$BOARD/." "$MOUNT" || exit 9
 "$@" &

@@ -47,7 +47,7 @@ fn nobody_is_started_beside_a_worker_that_outlives_its_block() {
         (d.status().as_str(), &*d.b.kinds(&d.task)),
         ("ready", "created claimed blocked commented unblocked")
     );
-    // Whoever waits is told once, and is given what comes behind.
+    // A `board run` that waits is told once, and gets the next task in line.
     let mut waiting = d.command(&["--wait", "1s"], "touch second");
     let mut waiting = Kept(waiting.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
     let folder = d.folder.to_str().unwrap();

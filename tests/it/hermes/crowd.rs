@@ -23,7 +23,7 @@ const WATCHERS: [(&str, &[&str]); 4] = [
 ];
 
 /// Both in one process, as a gateway has them. Two processes of Hermes 0.19 are a split board as soon as the second one
-/// opens its connection (`beside`), and no pass of ours writes to that.
+/// opens its connection (`beside`), and no pass of a watcher writes to that.
 const GATEWAY: &str = "
 import json, os, queue, sqlite3, sys, threading, time
 from hermes_cli import kanban_db as kb

@@ -27,7 +27,7 @@ impl Home {
         ran(self.command("synthesize-distress").args(args))
     }
 
-    /// Every card about this task, whoever made it and wherever it stands.
+    /// Every card about this task, whichever program made it and wherever it stands.
     pub(super) fn cards(&self, source: &str) -> Vec<Card> {
         let conn = self.open();
         let sql =

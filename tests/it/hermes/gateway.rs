@@ -152,7 +152,7 @@ fn a_gateway_goes_first_and_what_it_cannot_do_is_done() {
     let ours = "kind IN ('reclaimed', 'crashed', 'unblocked') AND json_extract(payload, '$.by') IS NOT NULL";
     assert_eq!(events(&home, &killed, ours), 0, "heal left it to the gateway");
 
-    // What Hermes itself writes into a profile's configuration is no change of it.
+    // What Hermes itself writes into a profile's configuration does not count as a change.
     let config = home.path().join("profiles/nova/config.yaml");
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, format!("{text}onboarding: {{seen: {{tool_progress_prompt: true}}}}\n")).unwrap();

@@ -21,7 +21,7 @@ fn hermes_takes_a_card_and_its_decision_as_its_own() {
     let again = home.ask(&["create", "again", "--idempotency-key", &key]);
     assert_eq!(again["id"], card.as_str());
 
-    // Hermes' own hand on the task is refused nothing: it waits for the card, as with its own tasks.
+    // Reassigning and unblocking a task of Hermes is not refused: it waits for the card, as with its own tasks.
     home.hermes(&["claim", &card]).ok();
     home.hand(&["reassign", &task, "nova", "--reason", "nova knows lamps"]).ok();
     home.hand(&["unblock", &task, "--reason", "the lamps are nova's"]).ok();

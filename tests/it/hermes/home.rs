@@ -1,4 +1,4 @@
-//! A home of its own for the real Hermes, and hands on it.
+//! A home of its own for the real Hermes, and helpers that call it.
 
 use std::fs::File;
 use std::ops::Deref;
@@ -29,7 +29,7 @@ pub fn key() -> String {
     format!("sk-proj-{}", std::iter::repeat_n((), 156).scan(7, |n, ()| step(n)).collect::<String>())
 }
 
-/// A private Hermes home whose default board the real Hermes made, with all of [`TestBoard`]'s hands on it.
+/// A private Hermes home whose default board the real Hermes made, with all of [`TestBoard`]'s methods.
 pub struct Home {
     board: TestBoard,
     python: PathBuf,

@@ -1,4 +1,4 @@
-//! What is somebody else's word or business.
+//! What the operator decided or Hermes handles itself: `heal` skips it.
 
 use super::home::Home;
 use crate::support::dead_pid;

@@ -170,7 +170,7 @@ fn what_was_claimed_and_not_made_yet_is_made_by_the_next_pass() {
     assert_eq!(home.lend(&from, &[]).ok(), "");
     assert_eq!(home.count(), "1");
 
-    // Or nobody comes back before the claim runs out: it is somebody else's then.
+    // Or the borrower does not come back before the claim runs out: another worker may claim it then.
     let other = add(&from, "two");
     let busy = home.open();
     busy.execute_batch("BEGIN IMMEDIATE").unwrap();

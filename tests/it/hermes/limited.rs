@@ -15,7 +15,7 @@ fn work_that_died_of_a_limit_waits_and_is_resumed_once() {
     }
     home.age(300);
 
-    // A dead claim is freed and the task parked, in one step.
+    // A dead claim is released and the task held, in one step.
     home.heal(&["--task", &parked]).ok();
     assert_eq!(home.task(&parked, "status"), "scheduled");
     assert_eq!(home.way(&parked), "created claimed spawned scheduled");
@@ -35,7 +35,7 @@ fn work_that_died_of_a_limit_waits_and_is_resumed_once() {
     assert!(said.of(&parked).starts_with("left: held until"), "{}", said.of(&parked));
     assert!(home.dump() == before, "rows changed");
 
-    // A quarter of an hour and its scatter later the hold is over; the other is for somebody else to move.
+    // A quarter of an hour and its scatter later the hold is over; the other is for another watcher to move.
     home.age(1_200);
     let said = home.pass();
     assert!(said.of(&parked).starts_with("resume hold-over"), "{}", said.of(&parked));

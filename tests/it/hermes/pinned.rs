@@ -98,7 +98,7 @@ fn a_pin_to_another_provider_is_no_reason_to_wait_for_the_profiles_own() {
     tick(&here);
     here.round();
     assert_eq!(here.task(&limited, "status"), "scheduled", "{}", here.way(&limited));
-    // Somebody pins it to moon, which answers: its attempt was at star all the same.
+    // The operator pins it to moon, which answers: its attempt was at star all the same.
     here.hermes(&["set-model", &limited, "m1", "--provider", "moon"]).ok();
     here.round();
     assert_eq!(provider_of(&here, "moon")["state"], "healthy");

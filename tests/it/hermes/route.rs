@@ -1,5 +1,5 @@
-//! Work that moves to another provider, waits for its own, or goes as somebody decides: the three programs next to the
-//! real Hermes.
+//! Work that moves to another provider, waits for its own, or goes where a decision sends it: the three programs next to
+//! the real Hermes.
 
 mod behind; // a person decides behind our back
 mod cooldown; // Hermes' own pause after a limit

@@ -14,7 +14,7 @@ fn a_session_of_40_minutes_is_never_dispatched_twice() {
     let server = recorded::answers(json!({name.as_str(): {"type": "busy"}}));
     recorded::keeps_sessions(&home);
     recorded::maps(&home, &name, &server.url);
-    // Whoever spawned it went away, as a command line does.
+    // The command that spawned it has ended.
     let lock = format!("{}:{}", hostname(), dead_pid());
     home.sql(&format!("UPDATE tasks SET claim_lock = '{lock}'; UPDATE task_runs SET claim_lock = '{lock}'"));
     let (worker, started) = (home.path().join("worker"), home.path().join("started"));

@@ -24,7 +24,7 @@ struct Night {
 }
 
 impl Night {
-    /// A program of ours at this time.
+    /// Runs `watchbill` at this time.
     fn run(&self, args: &[&str]) -> Ran {
         let (at, db) = ((self.began + self.at).to_string(), self.home.db.display().to_string());
         ran(&mut tools::watchbill(&self.home, &[args, &["--now", &at, "--db", &db]].concat()))

@@ -1,4 +1,4 @@
-//! What an undo puts back, before the real dispatcher.
+//! What an undo restores, before the real dispatcher.
 
 use super::home::Home;
 use crate::support::{Ran, dead_pid, ran};
@@ -36,7 +36,7 @@ fn a_workers_own_block_is_told_again() {
     let Some(home) = Home::new() else { return };
     let task = home.create(&[]);
     home.hermes(&["block", &task, "the tide is out"]).ok();
-    // A hold of ours over nothing: what watchers free is what they held.
+    // A second task, so that the dispatcher has work.
     let task_two = home.create(&[]);
     home.hermes(&["dispatch"]).ok();
     assert_eq!(home.task(&task, "status"), "blocked");

@@ -1,4 +1,4 @@
-//! `watchbill why` on boards of the real Hermes: what a person said is not taken for a worker's word, and every command it
+//! `watchbill why` on boards of the real Hermes: what the operator said is not taken for a worker's block, and every command it
 //! offers is one that Hermes takes.
 
 use serde_json::Value;

@@ -107,7 +107,7 @@ impl World {
         }
     }
 
-    /// Says what the next attempt is told by whoever put its task back.
+    /// Notes what `heal` told the next attempt when it requeued its task.
     pub fn note_packets(&mut self) {
         let told = self.home.value(
             "SELECT coalesce(group_concat(body, char(10)), '') FROM task_comments WHERE author = 'heal' AND body LIKE '%You are resuming%'",

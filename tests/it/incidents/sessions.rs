@@ -124,7 +124,7 @@ impl World {
         all.get_mut(&id).unwrap().gate = Some(call);
     }
 
-    /// The orchestrator stops the session of a task before it gives the task to somebody else.
+    /// The orchestrator stops the session of a task before it assigns the task to another profile.
     pub fn is_stopped_first(&mut self, task: &str) {
         self.act(
             "tuesday",

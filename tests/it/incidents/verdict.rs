@@ -11,9 +11,9 @@ pub enum Verdict {
     Recovered,
     /// With a person, who is told this.
     Handed(String),
-    /// Nobody of ours wrote a row of it.
+    /// No watcher wrote a row of it.
     Untouched,
-    /// Somebody's work stands still, or is held for later, and nobody is asked.
+    /// A task stands still, or is held for later, and nobody is asked.
     Waiting,
 }
 
@@ -96,7 +96,7 @@ fn with_a_person(w: &World, task: &str) -> Option<String> {
             "SELECT body FROM task_comments WHERE task_id = '{task}' AND author IN ('heal', 'route-blocked') ORDER BY id DESC LIMIT 1"
         )));
     }
-    // An open card that somebody can take.
+    // An open card that can be claimed or answered.
     let card = w.home.value(&format!(
         "SELECT (SELECT title || char(10) || body FROM tasks WHERE title LIKE '[BLOCKED] {task} %'
            AND status IN ('ready', 'running', 'blocked') LIMIT 1)"

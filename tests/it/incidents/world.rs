@@ -333,7 +333,7 @@ impl World {
     fn round(&mut self) {
         self.findings.clear();
         if self.sessions.is_some() {
-            // 65 and 66 are for a store that is none, or not there.
+            // 65 and 66 are for a store that cannot be used, or is missing.
             let ran = ran(self.command("coord").args(["detect", "--record", "-q"]));
             assert!([0, 1, 65, 66, 75].contains(&ran.code), "{ran:?}");
         }
@@ -347,7 +347,7 @@ impl World {
         self.wedged = self.wedged.take().or(wedged);
     }
 
-    /// What our programs say of a task that they leave alone, without pids and times; the first that says something.
+    /// What our programs say of a task that they skip, without pids and times; the first that says something.
     pub fn because(&self, task: &str) -> Option<String> {
         for name in ["heal", "synthesize-distress", "route-blocked"] {
             let said =

@@ -46,7 +46,7 @@ impl Month {
 
     fn something_happens(&self, id: &str, what: u64, at: i64) {
         let b = &self.b;
-        // What was set free was done since, what still waits is put away, and nobody answers a card.
+        // What was requeued was done since, what still waits is archived, and nobody answers a card.
         b.sql(&format!(
             "INSERT INTO task_runs (task_id, profile, status, outcome, started_at, ended_at)
                SELECT id, assignee, 'done', 'completed', {at} - 7200, {at} - 7000 FROM tasks WHERE status = 'ready' AND id LIKE 't_0e01%';

@@ -155,7 +155,7 @@ fn a_card_completed_by_anybody_is_a_proposal() {
     assert_eq!(b.task("t_00000001", "status"), "blocked");
 }
 
-/// On a Hermes board anybody claims by command line, and the claim bears the assignee's name.
+/// On a Hermes board any user can claim by command line, and the claim bears the assignee's name.
 #[test]
 fn a_card_that_nobody_dispatched_decides_nothing() {
     let b = TestBoard::new();
@@ -208,7 +208,7 @@ fn whatever_a_person_does_behind_a_card_stands_and_nothing_is_stuck_behind_it() 
             assert_eq!(b.place("t_00000001"), want, "{program} after {act:?}");
         }
     }
-    // Put away: somebody said no.
+    // Archived: the operator said no.
     let b = TestBoard::new();
     b.died_of("t_00000001", REFUSED_KEY);
     b.settled(0).ok();

@@ -105,7 +105,7 @@ fn a_decision_about_an_id_of_any_shape_is_carried_out() {
         let said = b.hand(&["show", id]).ok();
         assert!(said.starts_with(id), "{said}");
     }
-    // A worker's own hand, too.
+    // A worker's own commands, too.
     b.hand(&["claim", "PROJ-12", "--worker", "nova"]).ok();
     b.hand(&["block", "PROJ-12", "--type", "dependency", "--needs", "a lantern"]).ok();
     assert_eq!(b.value("SELECT count(*) FROM tasks WHERE title = '[BLOCKED] PROJ-12 dependency'"), "1");

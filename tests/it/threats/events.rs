@@ -1,4 +1,4 @@
-//! What somebody who can write the board forges on it. It may make us more careful, never bolder; and careful comes to an
+//! What a process that can write the board forges on it. It may make us more careful, never bolder; and careful comes to an
 //! end, or says so.
 
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a worker or another user puts where a file of ours or of Hermes' should lie.
+//! What a worker or another user puts where a file of Watchbill or Hermes should lie.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -109,7 +109,7 @@ fn files_of_the_board_that_lead_elsewhere_are_not_followed() {
         fs::remove_file(&beside).unwrap();
         assert_eq!(b.dump(), before);
     }
-    // The dispatcher's lock: a link is no lock, and a pipe holds nobody.
+    // The dispatcher's lock: neither a link nor a pipe counts as one.
     for make in [|at: &std::path::Path| symlink("/dev/null", at).unwrap(), pipe] {
         let b = TestBoard::new();
         b.crash_loop("t_00000001");
@@ -153,7 +153,7 @@ fn whatever_has_the_name_of_a_pause_is_one() {
         for watcher in &WATCHERS[..3] {
             assert_eq!(in_time(b.command(watcher)).code, 75, "{watcher}");
         }
-        // Whoever can write the folder can stop us. Who looks is told so each time.
+        // A user who can write the folder can stop Watchbill. Each dry run tells it.
         assert!(b.heal(&["-n"]).err.contains("paused"));
         assert_eq!(b.dump(), before);
     }
@@ -199,7 +199,7 @@ fn an_environment_that_points_elsewhere_meets_no_board() {
         assert_eq!(told.code, code, "{name}={value} {told:?}");
     }
     assert_eq!(b.dump(), before);
-    // A slug is no path, and where no memory can be the pass does its work without one, and ends with 1.
+    // A slug is not a path, and where no memory can be the pass does its work without one, and ends with 1.
     let mut command = b.command("heal");
     command.env("HERMES_KANBAN_BOARD", "../../x").env("XDG_STATE_HOME", "/dev/null");
     let told = in_time(command);

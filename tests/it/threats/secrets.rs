@@ -218,7 +218,7 @@ impl Asked {
     }
 }
 
-/// Every command of `watchbill` that is no program of its own.
+/// Every command of `watchbill` that is not a program of its own.
 const WATCHBILL: &[(&str, Asked)] = &[
     ("status", Once(&[&[], &["-v"], &["--json"]])),
     ("report", Once(&[&[], &["-v"], &["--json"], &["--since", "24h", "--html", "OUT/report.html"]])),

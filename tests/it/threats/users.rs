@@ -1,4 +1,4 @@
-//! Other users of the host, and processes that say they are somebody's worker.
+//! Other users of the host, and processes that claim to be a task's worker.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
@@ -85,7 +85,7 @@ fn a_process_that_carries_a_runs_marks_is_waited_for_and_not_for_ever() {
 fn a_board_of_another_user_stays_that_users() {
     let b = TestBoard::new();
     b.crash_loop(ID);
-    // Whoever is not root cannot give files away, and may not write another's: see it::exits::what_is_not_permitted_is_77.
+    // A user who is not root cannot give files away, and may not write another's: see it::exits::what_is_not_permitted_is_77.
     let owner =
         if rustix::process::geteuid().is_root() { 65_534 } else { rustix::process::geteuid().as_raw() };
     for name in ["", "kanban", "kanban/logs", "kanban.db"] {

@@ -37,7 +37,7 @@ fn ids_that_are_paths_statements_or_escapes_are_only_ids() {
         assert_eq!(b.task("t_00000009", "status"), "ready", "{id:?}");
         assert_eq!(b.value("SELECT count(*) FROM tasks WHERE id = 't_00000009'"), "1");
     }
-    // A NUL ends no text of ours early.
+    // A NUL does not end a text of Watchbill early.
     let b = TestBoard::new();
     b.sql("INSERT INTO tasks (id, title, assignee, status, created_at) VALUES ('t_' || char(0) || 'x', 'x', 'luna', 'running', 1)");
     for watcher in WATCHERS.iter().copied() {

@@ -125,7 +125,7 @@ fn card(b: &TestBoard) -> String {
     b.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED]%'")
 }
 
-/// Somebody else's card about a task, in the form of one.
+/// Another program's card about a task, in the form of one.
 fn foreign(b: &TestBoard, id: &str, source: &str, status: &str) {
     let at = now() - 100;
     b.sql(&format!(
@@ -169,7 +169,7 @@ fn used_up() -> TestBoard {
     b
 }
 
-/// What nobody sees there: the pass writes a word, and there is nothing to be put back.
+/// What changes no row: the pass writes an event or a comment, and there is nothing to undo.
 pub(super) fn words() -> Vec<Scene> {
     let mut all = Vec::new();
     let b = TestBoard::new();
@@ -202,7 +202,7 @@ pub(super) fn words() -> Vec<Scene> {
     let b = TestBoard::new();
     b.runs(A, "## Scope\n- Time budget: 10m\n", 700);
     all.push(Scene { args: &["--comment"], ..Scene::new(b, "budget-check", 0, "comment") });
-    // Parked by heal, and those before it took the places of its fallback.
+    // Held by heal, and those before it took the places of its fallback.
     let mut b = dying(Some(LIMITED));
     b.config.push_str(FLEET);
     b.later(900, &[]).ok();
@@ -467,7 +467,7 @@ fn route() -> Vec<Scene> {
     all.push(route(decided("unblock"), 10, "park"));
     let parts = json!([{"title": "Count the red lanterns"}, {"title": "The blue ones", "assignee": "nova"}]);
     all.push(route(answered(&json!({"task": A, "action": "split", "children": parts})), 10, "split"));
-    // Somebody else's card, brought into form: title, text, folder, priority, assignee, state.
+    // Another program's card, brought into form: title, text, folder, priority, assignee, state.
     let b = TestBoard::new();
     b.add(A, "blocked");
     b.sql(&format!(

@@ -34,7 +34,7 @@ const ENDS: [End; 17] = [
     End("goal-r429", LIMIT, "Rate limit reached for requests"),
     // Its prose is full of limits and errors, and nothing says what it died of: heal tries it again first.
     End("quoting", None, ""),
-    // A worker's own block waits a quarter of an hour for somebody who knows better.
+    // A worker's own block waits a quarter of an hour for the operator.
     End("block", None, ""),
     End("fallback", None, ""),
 ];
@@ -144,7 +144,7 @@ fn every_end_gets_the_card_it_needs_and_no_other() {
     ten_passes(&home);
     check(&home, &tasks);
 
-    // Somebody closes a card and says nothing: Hermes would now run the source into the same wall.
+    // The operator closes a card without a decision: Hermes would now run the source into the same limit.
     let limited = of(&tasks, "r429");
     home.hermes(&["complete", &home.card(limited).id, "--summary", "looked at it"]).ok();
     assert!(!home.would_start().iter().any(|t| t == limited), "{}", home.kinds(limited));
@@ -159,7 +159,7 @@ fn every_end_gets_the_card_it_needs_and_no_other() {
     assert_eq!(home.task(limited, "status"), "scheduled", "{}", home.kinds(limited));
     assert_eq!(home.cards(limited).len(), 1);
 
-    // A worker's own block has waited long enough for somebody who knows better.
+    // A worker's own block has waited long enough for the operator.
     assert!(home.cards(of(&tasks, "block")).is_empty());
     home.age(600);
     let _ = home.distress(&[]);

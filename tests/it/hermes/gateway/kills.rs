@@ -31,7 +31,7 @@ impl Dice {
     }
 }
 
-/// A process that looks like a worker of Hermes which renamed itself, and is none.
+/// A process that looks like a worker of Hermes which renamed itself, but is not one.
 pub(super) fn namesake() -> Kept {
     let mut command = std::process::Command::new("bash");
     command.args(["-c", "exec -a hermes sleep 3600"]).env_clear().env("PATH", "/usr/bin:/bin");

@@ -22,7 +22,7 @@ use crate::tools;
 const WHOLE: f64 = 25.0;
 /// From so many minutes on a person has been asked about what nobody can finish.
 const ASKED: f64 = 30.0;
-/// How often somebody looks whether two workers of one task live.
+/// How often the test looks whether two workers of one task live.
 const GLANCE: Duration = Duration::from_millis(250);
 
 /// What happens at one moment of the night.
@@ -216,7 +216,7 @@ impl Night<'_> {
         // `distress.max_cards` a day.
         assert!(cards <= 3, "{cards} cards: {}", self.home.way(task));
         // Hermes gives up after its third or fourth, unless one of them ended otherwise, as where the gateway was restarted under it: then it
-        // counts anew. So it does where somebody sets the task free: a card's decision, or one of `heal.max_resets`.
+        // counts anew. So it does where a watcher requeues the task: a card's decision, or one of `heal.max_resets`.
         let free = "json_extract(payload, '$.by') IS NOT NULL AND kind IN ('unblocked', 'promoted')";
         let freed = events(self.home, task, free);
         assert!(freed <= cards + 3, "set free {freed} times: {}", self.home.way(task));
@@ -394,7 +394,7 @@ fn a_night_of_faults_beside_a_gateway() {
         );
     }
     assert!(strangers.iter_mut().all(crate::support::Kept::is_running), "a stranger was hurt");
-    // Hermes starts the next attempt beside one that booked its own end and still lives; nobody is set free so by us.
+    // Hermes starts the next attempt beside one that booked its own end and still lives; Watchbill requeues no task so.
     for (task, run) in &doubles {
         let ours = format!(
             "run_id = {run} AND json_extract(payload, '$.by') IS NOT NULL AND kind IN ('reclaimed', 'crashed')"

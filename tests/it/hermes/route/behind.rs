@@ -66,7 +66,7 @@ fn at(point: &str) {
             waiting = false;
         }
     }
-    // Given to somebody else and nothing more: it goes on when its hold is over.
+    // Assigned to another profile and nothing more: it goes on when its hold is over.
     for _ in 0..4 {
         home.age(600);
         home.round();
@@ -89,11 +89,11 @@ fn at(point: &str) {
             continue;
         }
         match *deed {
-            // Somebody said no, or not now: nothing of ours touches it again.
+            // The operator said no, or not now: no watcher touches it again.
             "archive" | "schedule" => assert_eq!(status, decided[i].0, "{story}"),
-            // Given to somebody: never taken away again.
+            // Assigned to a profile: never taken away again.
             "assign" => assert_eq!((status.as_str(), assignee.as_str()), ("ready", "sol"), "{story}"),
-            // Set free: it may run at once, whatever its provider did before, and no card stands in its way.
+            // Requeued: it may run at once, whatever its provider did before, and no card stands in its way.
             _ => assert_eq!(status, "ready", "{story}"),
         }
         assert!(open.is_empty(), "a card stays behind: {story}");

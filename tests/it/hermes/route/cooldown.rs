@@ -1,4 +1,4 @@
-//! Hermes waits 300 s after a run that ended on a limit, whoever has the task by then. A move lifts that.
+//! Hermes waits 300 s after a run that ended on a limit, whichever profile has the task by then. A move lifts that.
 
 use super::super::dispatcher::Dispatcher;
 use super::super::home::Home;

@@ -131,11 +131,11 @@ fn a_decision_that_cannot_be_is_refused_on_its_card() {
     for (i, ((card, task), (route, _))) in cards.iter().zip(decisions).enumerate() {
         home.hermes(&["claim", card]).ok();
         if i != last {
-            // What a dispatcher does that a hand on the command line does not.
+            // What a dispatcher does that a claim on the command line does not.
             home.spawned(card, dead_pid());
         }
         if decisions[i].1 == "moved on" {
-            // Somebody gives it to sol, who waits for the card all the same.
+            // The operator assigns it to sol, who waits for the card all the same.
             home.hermes(&["assign", task, "sol"]).ok();
         }
         let route: Value =

@@ -1,5 +1,5 @@
-//! A card that a worker wrote has the worker's own folder, and Hermes clears a finished task's folder away. Whoever
-//! completes it, the work of the source stays.
+//! A card that a worker wrote has the worker's own folder, and Hermes clears a finished task's folder away. Whichever
+//! worker completes it, the work of the source stays.
 
 use super::super::home::Home;
 use super::super::provider::Provider;

@@ -163,7 +163,7 @@ fn with_both_providers_down_all_waits_and_one_probe_goes_first() {
     let quiet = "SELECT count(*) FROM tasks WHERE assignee = 'luna' AND status IN ('ready', 'running')";
     night(&home, &mut dispatcher, &|| home.value(quiet) == "0");
     home.await_workers();
-    // By the order of the events: what is set free in this very second counts too.
+    // By the order of the events: what is requeued in this very second counts too.
     let turned: i64 = home.value("SELECT max(id) FROM task_events").parse().unwrap();
     provider.turn("r429", "ok");
     let open = |who: &str| {

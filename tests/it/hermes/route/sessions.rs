@@ -3,7 +3,7 @@
 use super::super::home::Home;
 use super::super::provider::Provider;
 
-/// A conversation without what Hermes itself tells of the assignee's finished tasks, whoever asks: their titles and one
+/// A conversation without what Hermes itself tells of the assignee's finished tasks in any session: their titles and one
 /// line each, once one of two sessions ends before the other one reads its card.
 fn without_recent(prompt: &str) -> String {
     let mut parts = prompt.split("## Recent work by @");

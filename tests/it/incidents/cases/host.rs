@@ -94,7 +94,7 @@ pub fn concurrency() -> Vec<Incident> {
     ]
 }
 
-/// How many tasks somebody changed who only looked.
+/// How many tasks a dry run changed.
 fn looks(w: &mut World) {
     let states =
         |w: &World| w.home.value("SELECT group_concat(status) FROM (SELECT status FROM tasks ORDER BY id)");

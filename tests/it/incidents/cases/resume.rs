@@ -14,7 +14,7 @@ use super::super::world::{Act, World};
 use crate::health::{aged, recording};
 use crate::support::Kept;
 
-/// The minute in which somebody else changes the tree: after the first look at the dead worker, before the second.
+/// The minute in which another process changes the tree: after the first look at the dead worker, before the second.
 const MEANWHILE: i64 = 1;
 
 fn killed() -> Vec<Value> {
@@ -87,7 +87,7 @@ pub fn all() -> Vec<Incident> {
     all.into_iter().map(|i| i.minutes(30, 1)).collect()
 }
 
-/// Somebody else is in the tree.
+/// Another process edits the tree.
 fn meanwhile(w: &mut World, edit: fn(&Path)) {
     if w.minute == MEANWHILE {
         edit(&w.home.path().join("work"));
