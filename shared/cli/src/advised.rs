@@ -33,13 +33,13 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The command lines in a source, without the program: behind the hand of a board, however a format names it, and behind `board`.
+/// The command lines in a source, without the program: behind the `{hand}` of a board, however a format names it, and behind `board`.
 fn lines(source: &str) -> Vec<String> {
     let mut all = Vec::new();
     let code = source.split("#[cfg(test)]").next().unwrap_or_default();
     for line in code.lines().filter(|l| !l.trim_start().starts_with("//")) {
         let mut begins = vec!["{hand} ", "verb(&[\"", "with_flags(\"board ", "`board "];
-        // What a format puts first is a hand on these lines alone.
+        // What a format puts first is a `hand` on these lines alone.
         if line.contains(".hand)") || line.contains(".hand,") || line.contains("hand(),") {
             begins.extend(["\"{} ", "`{} "]);
         }

@@ -56,7 +56,7 @@ enum State {
 }
 
 impl State {
-    /// By its code. What is none of these says nothing.
+    /// By its code; `Unknown` for any other code.
     fn of(code: u8) -> State {
         let all = [State::Ok, State::Warning, State::Critical];
         all.into_iter().find(|state| *state as u8 == code).unwrap_or(State::Unknown)

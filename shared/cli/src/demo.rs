@@ -185,7 +185,7 @@ struct Stage {
     crew: Crew,
     now: Time,
     stranger: Option<usize>,
-    /// Somebody asked it to stop.
+    /// It was told to stop.
     stopped: Arc<AtomicBool>,
 }
 
@@ -258,7 +258,7 @@ impl Stage {
         stranger.is_some_and(|c| matches!(c.try_wait(), Ok(None)))
     }
 
-    /// Changes a task as somebody did it at another time.
+    /// Changes a task as if at another time.
     fn change(
         &self,
         at: Time,
@@ -278,7 +278,7 @@ impl Stage {
         }
     }
 
-    /// Sets one scene: everything happened some time ago, by hands the board knows.
+    /// Sets one scene: everything happened some time ago, by changes the board knows.
     fn set(&mut self, scene: &Scene) -> Result<()> {
         let trail = trail();
         let (old, then, now) = (self.now.plus(-7_200), self.now.plus(-1_020), self.now);
@@ -502,7 +502,7 @@ fn cards_text(cards: &[Detail], states: (&[Task], &[Task]), distress: &Value) ->
     s
 }
 
-/// What the third one made of the orchestrator's word.
+/// What `route-blocked` made of the orchestrator's decision.
 fn routed_text(states: (&[Task], &[Task]), route: &Value, again: usize) -> String {
     let mut s = String::from(
         "The orchestrator closed the card: reassign the task to sol. After one pass of\nroute-blocked:\n\n",
@@ -546,7 +546,7 @@ fn text(before: &[Task], after: &[Task], first: &Value, second: &Value, untouche
                 scene.title.to_owned(),
                 format!("{}, {}", state(before), scene.what),
                 state(after),
-                // A hand-made block is not even looked at closely: it is nobody's business but theirs.
+                // A block made by hand is not even looked at closely: it is the operator's business alone.
                 said(first, scene.id).map_or_else(|| "skipped: a person blocked it by hand".into(), plain),
             ]
         })
@@ -583,7 +583,7 @@ fn said_of(report: &Value, id: &str) -> String {
     said(report, id).unwrap_or_else(|| "nothing is wrong with it".into())
 }
 
-/// What the report says about one task: a step, or why it was left alone.
+/// What the report says about one task: a step, or why it was skipped.
 fn said(report: &Value, id: &str) -> Option<String> {
     let about = |all: &Value| {
         let found = all.as_array()?.iter().find(|s| s["task"] == id)?;

@@ -93,7 +93,7 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
                 bundled.extend(args.bundle.then(|| read(&mut tools).ok()).flatten());
             }
         }
-        // A slug that cannot be one is a slip of the hand and nothing about this machine.
+        // A slug that cannot be one is a typing error and nothing about this machine.
         Err(e) if e.kind == Kind::Usage => return Err(e),
         Err(e) => found.push(doctor::none(&e)),
     }

@@ -1,5 +1,5 @@
 //! `--host`: the same command on other machines, over ssh, all at once. A machine that does not answer is something to tell, and never
-//! well. What it answers is somebody else's text.
+//! well. What it answers is not trusted.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
@@ -54,8 +54,8 @@ const OPTIONS: [&str; 9] = [
     "-o",
     "ServerAliveCountMax=2",
 ];
-/// The exit codes of ssh where there is no connection, and of a shell that finds no such program. From the last one on they are none of
-/// ours.
+/// The exit codes of ssh where there is no connection, and of a shell that finds no such program. From the last one on they are not
+/// exit codes of Watchbill.
 const NO_CONNECTION: i32 = 255;
 const NOT_FOUND: i32 = 127;
 const NO_PROGRAM: i32 = 126;

@@ -102,10 +102,10 @@ pub(super) fn write(file: &Path, flag: &str, text: &str) -> Result<()> {
     if let Some(why) = is_no_page(file) {
         return Err(Error::new(Kind::Usage, &at, why).hint("name a file of its own for the page"));
     }
-    // A link is somebody's way to say where the page is to be.
+    // A link is the operator's way to say where the page is to be.
     let real = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
     let folder = real.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // A timer's first page may come before anything else of ours. Boards are nobody else's business.
+    // A timer's first page may come before anything else of Watchbill. Boards are nobody else's business.
     let is_new = !folder.exists();
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| wrong(&e))?;
     if is_new {
@@ -116,7 +116,7 @@ pub(super) fn write(file: &Path, flag: &str, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Why a place is not one for a page, if so: whatever is there and is no page of ours would be lost.
+/// Why a place is not one for a page, if so: what is there and is not a page of Watchbill would be lost.
 fn is_no_page(file: &Path) -> Option<&'static str> {
     if file == Path::new("-") {
         return Some("is not a file");

@@ -448,7 +448,7 @@ fn end<P: Program>(program: P, version: &'static str) -> u8 {
     let Ran { name, json, done } = program.run(version);
     done.unwrap_or_else(|e| {
         let _ = report::say(&mut std::io::stderr().lock(), '3', name, &e.to_string());
-        // Whoever asked for JSON gets one object, whatever happens; not where stdout itself is what failed.
+        // With `--json` one object is printed, whatever happens; not where stdout itself is what failed.
         if json && e.kind != Kind::Io {
             let whole = json!({
                 "schema": report::REPORT_SCHEMA, "program": name, "version": version, "boards": [],

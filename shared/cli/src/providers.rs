@@ -180,7 +180,7 @@ fn waits_for(d: &Detail, router: &Router<'_>) -> Option<(Id, String)> {
     Some((said.map_or(id, |s| s.id), profile))
 }
 
-/// One row for each provider that somebody works with or that was in trouble, and one for each key that was refused.
+/// One row for each provider that a profile works with or that was in trouble, and one for each key that was refused.
 fn rows(seen: &Seen, router: &Router<'_>) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     let is_row = |r: &Row, id: &Id| r.id.is_same(id) || (!id.is_known() && !r.id.is_known());

@@ -120,7 +120,7 @@ fn of_board(
             replayed.add(stored, next.unwrap_or(now), in_force, other);
             progress.step();
         };
-        // A file of another version holds nothing for us; whoever wrote into it will make it anew.
+        // A file of another version holds nothing for us; the next watcher that writes into it makes it anew.
         let done = passes::read(path, &name, since, &mut each);
         progress.end();
         done.or_else(|e| if passes::count(path, &name, since) == 0 { Ok(()) } else { Err(fault(path, &e)) })?;

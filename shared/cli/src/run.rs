@@ -126,7 +126,7 @@ fn pass(args: &RunArgs, watched: Watched, version: &str) -> Passed {
             complain(&e.to_string());
         }
     }
-    // Whoever asked for JSON gets an object of each.
+    // With `--json` there is an object of each.
     let missing = || {
         let error = fault.unwrap_or_else(|| format!("{name} ended with {exit} and printed no report"));
         json!({
@@ -186,7 +186,7 @@ impl RunArgs {
     }
 
     /// Has the page written by a process of its own, and gives its exit code. What it could not look at no watcher could: that is told
-    /// there, and is no failure of the page.
+    /// there, and is not a failure of the page.
     fn page(&self, codes: &mut Vec<u8>) -> u8 {
         let mut words = self.command("page");
         words.push("--quiet".into());

@@ -118,7 +118,7 @@ impl Keys {
         let stdin = std::io::stdin();
         let before = tcgetattr(&stdin)?;
         let mut keys = before.clone();
-        // Ctrl-C is a key as well: the terminal is put back before anything ends.
+        // Ctrl-C is a key as well: the terminal is restored before anything ends.
         keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
         tcsetattr(&stdin, OptionalActions::Now, &keys)?;
         Ok(Keys(before))

@@ -18,7 +18,7 @@ pub(super) struct Ticker {
 }
 
 impl Ticker {
-    /// Begins to tell how long a pass takes and how much it has read, where somebody sits before it.
+    /// Begins to tell how long a pass takes and how much it has read, where stderr is a terminal.
     pub(super) fn start(program: &'static str, common: &Common) -> Ticker {
         if common.quiet || common.json || !std::io::stderr().is_terminal() {
             return Ticker { stop: None, thread: None };

@@ -184,7 +184,7 @@ fn remove(args: &TimersArgs) -> Result<u8> {
     let is_root = rustix::process::geteuid().is_root();
     let all = match args.by {
         Some(by) => vec![one(by.into())?],
-        // Where there is no cron there is nothing of ours in it. Units of the machine are root's to remove.
+        // Where there is no cron there is nothing of Watchbill in it. Units of the machine are root's to remove.
         None => [By::User, By::System, By::Cron]
             .into_iter()
             .filter(|by| *by != By::System || is_root || args.unit_dir.is_some())
@@ -276,7 +276,7 @@ impl Done {
     }
 }
 
-/// Whoever can start something here.
+/// What can start something here.
 fn choose() -> Result<By> {
     let systemd = if rustix::process::geteuid().is_root() { By::System } else { By::User };
     if install::answers(systemd) {

@@ -81,7 +81,7 @@ impl Books {
     /// What a target was told; an empty book where there is none.
     ///
     /// # Errors
-    /// In one phrase: it cannot be read, or is none of ours.
+    /// In one phrase: it cannot be read, or is not a book.
     pub(crate) fn read(&self, target: &str) -> std::result::Result<Book, String> {
         let file = self.file(target);
         let wrong = |why: &str| format!("{}: {why}", file.display());

@@ -1,4 +1,4 @@
-//! `watchbill undo`: takes back what a watcher did, where the board still is as it left it.
+//! `watchbill undo`: undoes what a watcher did, where the board still is as it left it.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -159,7 +159,7 @@ impl Asked<'_> {
         d: &Detail,
     ) -> Result<Option<(Action, BTreeMap<String, Detail>)>> {
         for action in undo::actions(d) {
-            // Whoever made it takes it back, as long as nobody took it.
+            // A task that the pass made is undone with the action that made it, as long as nobody took it.
             if undo::made_by(d, &action.pass) {
                 continue;
             }

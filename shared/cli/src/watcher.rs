@@ -74,7 +74,7 @@ pub(super) fn metered(
     recorded(program, args.watcher.metrics.as_deref(), args.common.now, version, pass)
 }
 
-/// The same for a program that is no watcher.
+/// The same for a program that is not a watcher.
 pub(super) fn recorded(
     program: &str,
     file: Option<&Path>,
@@ -282,7 +282,7 @@ fn facts<W: Watcher>(watcher: &W, file: &Path, pass: &Pass, config: &Config) -> 
 }
 
 /// Reads a file that was named on the command line. What will be done exactly as it stands there must be ours: a plan
-/// that somebody else could have written would be their hand on the board.
+/// that another user can write would let that user change the board.
 fn read<T: DeserializeOwned>(file: &Path, must_be_ours: bool) -> Result<T> {
     let at = file.display();
     let text = if file == Path::new("-") {

@@ -90,6 +90,6 @@ fn answer(lens: &Lens<'_>, id: &BoardId, task: &str) -> Result<Answer> {
     let survey = lens.survey(id, Some(task));
     let facts = lens.facts(id, &[task.to_owned()], &survey)?;
     let answer = facts.first().map(|f| Answer::of(f, &id.at.to_string(), &survey.findings));
-    // Somebody deletes rows by hand.
+    // The operator may delete rows by hand.
     answer.ok_or_else(|| Error::new(Kind::Partial, task, "is gone from its board; ask again"))
 }

@@ -63,7 +63,7 @@ pub struct Message {
 /// Whose message it is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum From {
-    /// Somebody's who wants an answer.
+    /// A user's who wants an answer.
     Prompt,
     /// Nobody's who wants one: a note, or what the agent tells itself between two turns.
     Note {
@@ -200,7 +200,7 @@ impl Rows {
         self.messages.iter().rev().find_map(|m| Some((m, m.answer()?)))
     }
 
-    /// The messages since somebody last asked for something, that one included; all where it is older than what was read.
+    /// The messages since the last prompt, that one included; all where it is older than what was read.
     pub fn since_prompt(&self) -> &[Message] {
         let at = self.messages.iter().rposition(|m| m.from == From::Prompt);
         &self.messages[at.unwrap_or(0)..]
@@ -231,7 +231,7 @@ impl Evidence {
         Some(self.gates.as_ref()?.iter().any(|gate| gate.call.as_deref() == Some(id)))
     }
 
-    /// Whose turn it is, where the server says that it is somebody's; the same word that a log's reader has for it.
+    /// Whose turn it is, where the server says that the session is busy; the same word that a log's reader has for it.
     pub fn turn(&self) -> Turn {
         let Some(rows) = self.rows().filter(|_| self.server == State::Busy) else { return Turn::Unknown };
         if let Some((part, call)) = rows.running() {

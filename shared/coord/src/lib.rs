@@ -165,7 +165,7 @@ pub struct Session {
 /// Who wrote a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Whoever prompts it.
+    /// The side that prompts it.
     User,
     /// The model.
     Assistant,
@@ -297,7 +297,7 @@ pub struct Prompt<'a> {
 }
 
 /// What can be done to a session. Only `coord` may: no watcher takes one of these. That a call succeeded says nothing;
-/// whoever acts looks afterwards.
+/// the caller looks afterwards.
 pub trait Act: Sense {
     /// Makes a session in a directory, which must exist.
     ///

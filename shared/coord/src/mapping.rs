@@ -1,7 +1,7 @@
 //! Which session works on which task, as the board's history says it: append-only events, of which the latest wins.
 //!
-//! A mapping's state is never written: it follows the run it was spawned for. Anybody can write an event, so a mapping
-//! may lead somebody to look, and nobody to send a secret to the server it names.
+//! A mapping's state is never written: it follows the run it was spawned for. Every user of the board can write an event, so a
+//! mapping may be a reason to look, and never one to send a secret to the server it names.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -142,7 +142,7 @@ pub fn open(task: &Detail) -> Option<Mapping> {
 }
 
 /// Every session of one run whose server can be asked, oldest first, each with every server and folder that was ever named for
-/// it: an event more can then only add somebody who must be asked.
+/// it: an event more can then only add one that must be asked.
 pub fn of_run(task: &Detail, run: i64) -> Vec<Mapping> {
     let spawned = task.events.iter().filter(|e| e.kind == EventKind::SessionSpawned && e.run == Some(run));
     let mut all: Vec<Mapping> = Vec::new();
@@ -169,7 +169,7 @@ pub fn named(task: &Detail, run: i64) -> Option<(&str, &str)> {
 
 fn read(task: &Detail, event: &Event) -> Option<Mapping> {
     let said: Spawned = Spawned::deserialize(&*event.payload).ok()?;
-    // Anybody can write one: a server is asked about sessions of its own kind, and nobody else has one.
+    // Every user of the board can write one: a server is asked about sessions of its own kind, and nobody else has one.
     let has_server = said.runtime.lacks(Operation::Ask).is_none();
     if said.server.is_some() != has_server || said.session.is_opencodes() != has_server {
         return None;
@@ -206,7 +206,7 @@ fn read(task: &Detail, event: &Event) -> Option<Mapping> {
     })
 }
 
-/// Whether a session stopped its run to ask for help, and the task is blocked since. A block by anybody else is not its own.
+/// Whether a session stopped its run to ask for help, and the task is blocked since. A block by another writer does not count.
 fn waits(task: &Detail, run: &Run, session: &SessionId) -> bool {
     let asks = |e: &Event| {
         let by = || e.trail()?.get(ASKS)?.as_str();
@@ -280,7 +280,7 @@ mod tests {
         }
     }
 
-    /// Whoever stopped to ask for help waits until somebody decides about its task, and has not failed.
+    /// A session that stopped to ask for help waits for a decision about its task, and has not failed.
     #[test]
     fn who_asked_for_help_waits() {
         let blocked = |run: i64, by: &str| json!({"kind": "blocked", "at": 150, "run": run, "payload": {"watchbill": {"session": by}}});
@@ -288,7 +288,7 @@ mod tests {
         let aborted = json!({"kind": EventKind::SessionAborted, "at": 160, "run": 7, "payload": {"session": SESSION, "status": "aborted"}});
         for (status, later, want) in [
             ("blocked", vec![blocked(7, SESSION)], Some(true)),
-            // A watcher that asks a person after its card found nobody, and somebody who looks on.
+            // A watcher that asks the operator after its card found nobody, and a comment.
             ("blocked", vec![blocked(7, SESSION), event("blocked"), event("commented")], Some(true)),
             ("blocked", vec![blocked(7, "ses_2")], None),
             ("blocked", vec![blocked(6, SESSION)], None),
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(told, [(SESSION, "/srv/x"), ("ses_2", "/srv/x")]);
     }
 
-    /// A mapping without a server is no session of opencode's, whatever an event says of it.
+    /// A mapping without a server is not a session of opencode's, whatever an event says of it.
     #[test]
     fn who_has_no_server_is_asked_nothing() {
         const UUID: &str = "01a20200-bf1b-7e90-afaf-1c042f18d165";

@@ -86,7 +86,7 @@ mod tests {
             let really: Vec<Operation> =
                 Operation::ALL.into_iter().filter(|o| runtime.lacks(*o).is_none()).collect();
             assert_eq!(really, has, "{runtime:?}");
-            // Whoever has no server is a command, and no other is.
+            // A runtime without a server is a command, and no other is.
             assert_eq!(runtime.headless().is_some(), runtime.lacks(Ask).is_some(), "{runtime:?}");
             assert_eq!(serde_json::json!(runtime), runtime.as_str());
         }

@@ -226,12 +226,12 @@ impl Hand<'_> {
     }
 }
 
-/// A blank value is none: what is known from elsewhere stands in its place.
+/// A blank value does not count: what is known from elsewhere stands in its place.
 fn given(value: &Option<String>) -> Option<String> {
     value.as_deref().map(str::trim).filter(|v| !v.is_empty()).map(str::to_owned)
 }
 
-/// Only work that runs or waits can be stopped, and only by whoever still holds it.
+/// Only work that runs or waits can be stopped, and by a worker only while it still holds the task.
 fn may_stop(seen: &Detail, run: Option<i64>) -> Result<()> {
     let t = &seen.task;
     if !matches!(t.status, Status::Running | Status::Ready) {

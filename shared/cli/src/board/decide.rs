@@ -10,7 +10,7 @@ use board::hermes;
 use board::{Kin, Status};
 use policy::{remedy, runtime};
 
-/// Refuses what is no name of a profile.
+/// Refuses what is not the name of a profile.
 pub(super) fn must_be_a_name(profile: &str) -> Result<()> {
     if is_profile(profile) {
         return Ok(());

@@ -35,7 +35,7 @@ impl Own {
     }
 
     fn of(env: &dyn Fn(&str) -> Option<String>) -> Option<Own> {
-        // What Hermes starts below a worker of ours works for Hermes' task.
+        // What Hermes starts below a worker of Watchbill works for Hermes' task.
         let named = [&HERMES, &SHARED].into_iter().find_map(|names| Some((env(names.task)?, names)));
         let (task, names) = named?;
         let run = env(names.run).and_then(|run| run.parse().ok());
@@ -142,7 +142,7 @@ mod tests {
                 ],
                 is("t_1", Some(7), Some("h:1"), &HERMES),
             ),
-            // Started by Hermes below a worker of ours.
+            // Started by Hermes below a worker of Watchbill.
             (
                 &[("HERMES_KANBAN_TASK", "t_2"), ("WATCHBILL_CLAIM", "t_1 h:1")],
                 is("t_2", None, None, &HERMES),

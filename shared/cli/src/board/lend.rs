@@ -175,7 +175,7 @@ impl Lending<'_> {
         let borrowed =
             borrowed.into_iter().filter_map(|t| Some((Loan::of_key(t.idempotency_key.as_deref())?, t.id)));
         for (loan, id) in borrowed.collect::<Vec<_>>() {
-            // A key of this form that somebody else gave a task is not a loan.
+            // A key of this form that another program gave a task is not a loan.
             if found.contains_key(&loan) || id != loan.local() {
                 continue;
             }
@@ -358,7 +358,7 @@ impl Lending<'_> {
         let changes = hermes::released(there, &because, &trail);
         let outcome = self.there(there, changes)?;
         let says = format!("{} is ready again: {because}", loan.task);
-        // Nobody works on it, and somebody should know.
+        // Nobody works on it, and the operator should know.
         let outcome = match outcome {
             Outcome::Applied { .. } => Outcome::Refused { why: because },
             other => other,
@@ -367,8 +367,8 @@ impl Lending<'_> {
         Ok(())
     }
 
-    /// What the worker is told: as by `board run`, but for the number of the task, which is another one here. `run`: the claim of ours, which
-    /// is no attempt yet.
+    /// What the worker is told: as by `board run`, but for the number of the task, which is another one here. `run`: the run of the loan's
+    /// own claim, which is not an attempt yet.
     fn text(&mut self, id: &str, run: Option<i64>) -> Result<String> {
         let Some((mut seen, packet)) = self.from.handover(id)? else {
             return Err(refused(id, "no such task"));

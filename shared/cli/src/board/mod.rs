@@ -158,7 +158,7 @@ fn answered(common: &Common, json: &Value, text: &str) -> Result<u8> {
     }
 }
 
-/// The one board a hand works on: named, or the one `hermes kanban boards switch` chose.
+/// The one board a command works on: named, or the one `hermes kanban boards switch` chose.
 fn the_board(common: &Common, config: &Config) -> Result<BoardId> {
     let mut found = common.boards(config)?;
     // A board in the configuration is there to be worked on; Hermes' own are only watched beside it.
@@ -270,7 +270,7 @@ impl<'a> Hand<'a> {
         }
     }
 
-    /// Applies one step; a lost race is a refusal here, because a hand wants to know.
+    /// Applies one step; a lost race is a refusal here, because the caller wants to know.
     pub(super) fn apply(&mut self, id: &str, seen: Option<&Detail>, changes: Vec<Change>) -> Result<Outcome> {
         let step = step(id, seen, changes);
         let patience = self.config.board.busy_timeout;
@@ -278,11 +278,11 @@ impl<'a> Hand<'a> {
         outcome.ok_or_else(|| Error::new(Kind::Bug, id, "a step without an outcome"))
     }
 
-    /// Writes what there is to write of a task as it stands, and anew where somebody else wrote to it meanwhile. `false`: by
-    /// what it shows there is nothing to write.
+    /// Writes what there is to write of a task as it stands, and anew where another process wrote to it meanwhile. `false`:
+    /// by what it shows there is nothing to write.
     ///
     /// # Errors
-    /// What `changes` says of it; a refusal by the board; somebody who never stops writing to it.
+    /// What `changes` says of it; a refusal by the board; another process that never stops writing to it.
     pub(super) fn write(
         &mut self,
         id: &str,
@@ -332,12 +332,12 @@ impl<'a> Hand<'a> {
     }
 }
 
-/// What a hand does with a task, under the guard of what was seen of it.
+/// What a command does with a task, under the guard of what was seen of it.
 fn step(id: &str, seen: Option<&Detail>, changes: Vec<Change>) -> Step {
     Step { expect: seen.map(Expect::of), ..Step::unguarded(id, "hand".into(), "hand".into(), changes) }
 }
 
-/// The run a hand speaks for: the one that is named, else the one that a worker is told in its environment.
+/// The run a command is for: the one that is named, else the one that a worker is told in its environment.
 fn told_run(task: &str, run: Option<i64>) -> Option<i64> {
     run.or_else(|| Own::is(task)?.run)
 }
@@ -350,8 +350,8 @@ fn owner(seen: &Detail) -> String {
     }
 }
 
-/// Refuses a hand whose run was taken away meanwhile. The number of a run may have been given again, by a restored copy or by a server
-/// that replaced one; a claim is nobody else's.
+/// Refuses a command for a run that no longer has the task. The number of a run may have been given again, by a restored copy or by a
+/// server that replaced one; a claim is nobody else's.
 fn same_run(seen: &Detail, run: Option<i64>) -> Result<()> {
     let id = &seen.task.id;
     let lost = |what: String| Err(refused(id, format!("{what}: {}", owner(seen))).hint("stop working on it"));
@@ -366,8 +366,8 @@ fn same_run(seen: &Detail, run: Option<i64>) -> Result<()> {
     }
 }
 
-/// Refuses a worker's hand on what is not its own: another worker's task, or the decision about itself. Hermes' own tools
-/// refuse the same (0.19, `_enforce_worker_task_ownership`). Whoever has the card of a task may decide about it.
+/// Refuses a worker's command on what is not its own: another worker's task, or the decision about itself. Hermes' own tools
+/// refuse the same (0.19, `_enforce_worker_task_ownership`). The worker on the card of a task may decide about it.
 fn own_business(board: &mut dyn Board, seen: &Detail, decides: bool) -> Result<()> {
     let Some(own) = Own::here() else { return Ok(()) };
     let id = &seen.task.id;

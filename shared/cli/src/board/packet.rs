@@ -1,4 +1,4 @@
-//! A worker's own record of where it stands, for whoever takes the task up after it.
+//! A worker's own record of where it stands, for the next attempt at the task.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ impl Hand<'_> {
             Some(TreeNote::Unknown(_)) | None => None,
         };
         let record = Record { at: self.here.now, run: seen.task.current_run, said, tree };
-        // The same again is no news, and a history is not for ever.
+        // The same record is not written again: a history is not for ever.
         let again = was.as_ref().is_some_and(|w| Record { at: w.at, ..record.clone() } == *w);
         if !again {
             let change = self.record(&record)?;
@@ -121,7 +121,7 @@ fn tree_note(board: &BoardId, seen: &Detail) -> Option<TreeNote> {
     TreeNote::of(whereabouts(seen).path.as_deref(), &beside(board))
 }
 
-/// The same for the event of a step that gives the task to somebody.
+/// The same for the event of a step that gives the task to a worker.
 pub(super) fn tree_fact(board: &BoardId, seen: &Detail) -> Option<(String, Value)> {
     tree_note(board, seen).map(|note| note.fact())
 }

@@ -98,7 +98,7 @@ struct Work {
     gate: Gate,
     task: String,
     run: Option<i64>,
-    /// What its claim is held by. Where an older copy of the board was put back, a later run has the same number.
+    /// What its claim is held by. Where an older copy of the board was restored, a later run has the same number.
     lock: String,
     profile: Option<String>,
     since: Time,
@@ -124,7 +124,7 @@ enum End {
     Itself(ExitStatus),
     /// We were told to stop.
     Told,
-    /// Its run is over, whoever ended it, and the command goes on all the same.
+    /// Its run is over on the board, and the command goes on all the same.
     Lost,
     /// Its claim is about to run out, and the board cannot be reached.
     Unheard,
@@ -159,8 +159,8 @@ pub(super) fn work(asked: &Run, common: &Common) -> Result<u8> {
 
 impl Hand<'_> {
     /// Works on the next ready task of a profile, and gives the exit code; `None` where no task is ready. The task is got ready for
-    /// before the board is locked; if another worker takes it meanwhile, or somebody writes to it, the next try begins there. `said`: of
-    /// which tasks it was said that a process still works on them.
+    /// before the board is locked; if another worker takes it meanwhile, or another process writes to it, the next try begins there.
+    /// `said`: of which tasks it was said that a process still works on them.
     fn work_next(
         &mut self,
         asked: &Run,
@@ -536,7 +536,7 @@ impl Hand<'_> {
         Err(refused(id, format!("{how}; {then}")))
     }
 
-    /// Done; or, as Hermes completes nothing that waits for others, given back until they are done.
+    /// Done; or, as Hermes completes nothing that waits for others, its claim is released until they are done.
     fn finished(&mut self, work: &Work) -> Result<u8> {
         let id = &work.task;
         let how = "worker exited with code 0 (board run)";
@@ -579,7 +579,7 @@ impl Hand<'_> {
         Err(refused(&id, "stopped; it is ready again"))
     }
 
-    /// Writes how it ended. That somebody wrote to the task meanwhile, such as who it works for, leaves no end unsaid.
+    /// Writes how it ended. What others wrote to the task meanwhile, such as who it works for, leaves no end unsaid.
     /// Nor does a board that is busy or away for a while: nobody else knows how it ended.
     fn settle(&mut self, work: &Work, changes: impl Fn(&mut Self, &Detail) -> Vec<Change>) -> Result<()> {
         let began = Instant::now();
@@ -595,7 +595,7 @@ impl Hand<'_> {
         }
     }
 
-    /// Why what goes on is for `heal` to say: its worker left somebody behind, or hit a wall at which the next would stop too.
+    /// Why what goes on is for `heal` to say: its worker left a process behind, or ended on a cause that would stop the next one too.
     fn is_heals(&self, work: &Work, seen: &Detail) -> Option<String> {
         match self.here.host.left_by_run(&work.task, work.run) {
             Ok(left) if left.is_empty() => {}
@@ -654,8 +654,8 @@ impl Work {
 }
 
 impl Ready {
-    /// Whether a task that is offered is the one it was got ready for. With somebody who never stops writing to it, what was said last
-    /// is not waited for for ever.
+    /// Whether a task that is offered is the one it was got ready for. With another process that never stops writing to it,
+    /// what was said last is not waited for for ever.
     fn is_for(&self, offered: &Detail) -> bool {
         let same = self.seen.task.id == offered.task.id && self.terms.are_for(offered);
         self.seen == *offered || (same && self.nth >= TRIES)
@@ -696,7 +696,7 @@ impl Gate {
     }
 }
 
-/// Holds the command back until its task is claimed under its pid, then hands it the pid, the run and the rest of stdin.
+/// Holds the command back until its task is claimed under its pid, then gives it the pid, the run and the rest of stdin.
 fn gate_of(shared: bool) -> String {
     let run = environment::names(shared).run;
     format!("read -r {run} && export {run} && exec \"$@\"")

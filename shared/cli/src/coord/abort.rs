@@ -114,7 +114,7 @@ impl Coord<'_> {
                 payload: hermes::payload(&trail, keys),
                 run: mapping.run.map(RunRef::Id),
             }];
-            // Only what somebody asked for is somebody's word; a server that forgot says nothing.
+            // An abort is a decision of the caller; a session that its server forgot is not.
             let manual = status == MappingStatus::Aborted;
             changes.extend(hermes::taken_back(seen, why, manual, &trail));
             Ok(Some(changes))

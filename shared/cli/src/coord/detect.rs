@@ -1,4 +1,4 @@
-//! `coord detect`: what is wrong with sessions. Without `--record` nothing is written, and never is anybody prompted.
+//! `coord detect`: what is wrong with sessions. Without `--record` nothing is written. No session is ever prompted.
 
 use std::path::PathBuf;
 

@@ -98,7 +98,7 @@ struct Servers<'a> {
 
 pub(super) fn run(command: &Command, target: &Target, common: &Common) -> Result<u8> {
     if let Command::Work(_) = command {
-        // On its own from the start: a terminal that closes is no end of it. Where it leads a session already, that will do.
+        // On its own from the start: a terminal that closes does not end it. Where it leads a session already, that will do.
         let _ = rustix::process::setsid();
     }
     let config = common.load()?.config;

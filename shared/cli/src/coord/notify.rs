@@ -193,7 +193,7 @@ impl Coord<'_> {
         // Without its text it was cut off half way; the same name makes it whole.
         let again = found.is_some_and(|m| !m.text.is_empty());
         let message = found.map_or_else(|| message_id(millis(), &parts), |m| m.id.clone());
-        // Again only for a message that lies there unanswered, by whoever wants it answered now.
+        // Again only for a message that lies there unanswered, where the caller wants it answered now.
         let unanswered = || -> std::result::Result<bool, _> {
             let directory = server.session(&parent)?.directory;
             let idle = server.state(&parent, Path::new(&directory))? == State::Absent;

@@ -143,7 +143,7 @@ impl Coord<'_> {
         }
     }
 
-    /// Claims, builds, and takes back what was built where a part of it fails. The session, and whether it was seen.
+    /// Claims, builds, and undoes what was built where a part of it fails. The session, and whether it was seen.
     pub(super) fn carry_out(&mut self, server: Option<&Server>, order: &Order) -> Result<(SessionId, bool)> {
         let seen = self.take(order)?;
         let mut traces = Traces::default();
@@ -161,7 +161,7 @@ impl Coord<'_> {
                 }
                 Ok((session, is_seen))
             }
-            // What another spawn began is not this one's to take back: its worker may be at work.
+            // What another spawn began is not this one's to undo: its worker may be at work.
             Err(e) if seen.task.worker_pid.is_some() => Err(e),
             // Nor is a session that may be at work. It is on the board.
             Err(e) if traces.is_told => {
@@ -363,7 +363,7 @@ impl Coord<'_> {
         })
     }
 
-    /// Takes back what was made, the last first, and says what could not be.
+    /// Undoes what was made, the last first, and says what could not be.
     fn undo(
         &mut self,
         server: Option<&Server>,
@@ -387,7 +387,7 @@ impl Coord<'_> {
         }
         let kept = || tree_and_branch(&order.place, &order.branch);
         match self.hand.here.host.inside(&order.place).first() {
-            // Where somebody worked is where the next one goes on.
+            // Where a worker began is where the next one goes on.
             _ if began => {
                 left.push(kept());
                 traces.place = None;
@@ -405,7 +405,7 @@ impl Coord<'_> {
     fn give_back(&mut self, order: &Order, was: &Detail, traces: &Traces) -> Result<()> {
         let seen = self.hand.look(&order.task)?;
         let trail = self.hand.trail("spawn-undone");
-        // What its harness ended is over already, and may be somebody else's by now.
+        // A run that its harness ended is over already, and another worker may have the task by now.
         let is_ours = seen.task.current_run == was.task.current_run;
         let asked = order.again.as_ref().filter(|again| is_ours && again.mapping.waits);
         let mut changes = match (is_ours, asked) {
@@ -466,7 +466,7 @@ fn waits_again(m: &Mapping, order: &Order, seen: &Detail, mut trail: hermes::Tra
     hermes::stopped(seen, word("reason").unwrap_or("waits for an answer"), decider, &trail)
 }
 
-/// Where a task is worked on from now on: a folder that stays, whoever works in it next.
+/// Where a task is worked on from now on: a folder that stays, also for the next worker.
 fn settled(place: &Path) -> Result<Change> {
     Ok(Change::SetPlace { kind: "dir".into(), path: Some(utf8(place)?.to_owned()) })
 }

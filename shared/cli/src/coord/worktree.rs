@@ -1,4 +1,4 @@
-//! A working tree of its own for a session, made by `git` as the caller's hand would.
+//! A working tree of its own for a session, made by `git` as the caller would make it by hand.
 //!
 //! What is there already is used and never taken away: a tree in which an earlier attempt left its work is where the next
 //! one goes on.
@@ -68,7 +68,7 @@ impl Hold {
         let folder = File::open(place).map_err(|e| Error::io(place.display(), &e))?;
         match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => Err(taken(place)),
-            // Where a file system has no such locks, the board's word is all there is.
+            // Where a file system has no such locks, the board alone shows who works there.
             _ => Ok(Some(Hold { _folder: folder })),
         }
     }
@@ -258,7 +258,7 @@ fn why(said: &str) -> String {
     quote::inline(if words.is_empty() { "failed" } else { words }, MAX_WHY)
 }
 
-/// What stays where somebody has worked.
+/// What stays where a worker may have worked.
 pub(super) fn tree_and_branch(place: &Path, branch: &str) -> String {
     let tree = format!("the working tree {}", place.display());
     if branch.is_empty() { tree } else { format!("{tree} and its branch {branch}") }

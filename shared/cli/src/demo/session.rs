@@ -14,7 +14,7 @@ use ops::report::printable;
 pub(super) const BIN: &str = "bin";
 /// Where the stand-in keeps its transcripts.
 pub(super) const TRANSCRIPTS: &str = "claude";
-/// The session of whoever coordinates.
+/// The session that coordinates.
 const COORDINATOR: &str = "0000da0b-0000-4000-8000-000000000000";
 const WARNING: &str = "Two of nine are broken";
 

@@ -63,7 +63,7 @@ fn painted(scene: &str) -> String {
     scene.split_inclusive('\n').map(paint).collect()
 }
 
-/// Until somebody presses Enter, or for so many seconds; a signal ends it.
+/// Until the operator presses Enter, or for so many seconds; a signal ends it.
 fn pause(seconds: usize) {
     let mut out = stdout();
     // Where nothing can be written there is nothing to wait for.

@@ -193,7 +193,7 @@ pub(crate) fn cron_runs() -> Option<bool> {
     timers::cron_runs(Path::new("/proc"))
 }
 
-/// The place of a board, as it is whoever names it; that of one in a server as it stands.
+/// The place of a board, the same by each name for it; that of one in a server as it stands.
 fn whole(place: &str) -> String {
     Path::new(place).canonicalize().map_or_else(|_| place.to_owned(), |path| path.display().to_string())
 }
@@ -234,7 +234,7 @@ impl<'a> Eyes<'a> {
             }
             WatcherSeen { watched: w, starters, record, boards }
         };
-        // A unit file that a package put there, or somebody else's timer, says nothing about this user.
+        // A unit file that a package put there, or another user's timer, says nothing about this user.
         let runs = |program: &str| {
             let is_it =
                 |s: &Starter| s.program == program && s.other_user.is_none() && s.is_on != Some(false);

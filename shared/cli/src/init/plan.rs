@@ -152,7 +152,7 @@ impl Plan {
             say(&format!("wrote {}\n", path.display()))?;
         }
         if !self.additions.is_empty() {
-            // Somebody may have edited it since the questions were asked.
+            // The operator may have edited it since the questions were asked.
             write(&self.file, &self.text()?, 0o644, None)?;
             say(&format!("wrote {}\n", self.file.display()))?;
         }
@@ -222,7 +222,7 @@ impl Plan {
     }
 }
 
-/// The configuration file that is written: the one named, else that of whoever runs the watchers.
+/// The configuration file that is written: the one named, else that of the user who runs the watchers.
 fn place(args: &InitArgs, timers: Option<&timers::Plan>) -> Result<PathBuf> {
     if let Some(file) = &args.common.config {
         return std::path::absolute(file).map_err(|e| Error::io(file.display(), &e));
@@ -236,7 +236,7 @@ fn place(args: &InitArgs, timers: Option<&timers::Plan>) -> Result<PathBuf> {
     })
 }
 
-/// What is wrong with the boards for whoever runs the watchers.
+/// What is wrong with the boards for the user who runs the watchers.
 fn locked(timers: &timers::Plan, seen: &Seen) -> Vec<String> {
     let me = rustix::process::geteuid().as_raw();
     let user = if timers.by == By::System { timers.user().unwrap_or(0) } else { me };

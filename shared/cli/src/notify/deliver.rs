@@ -132,7 +132,7 @@ impl Request {
             .timeout_global(Some(PATIENCE))
             .timeout_connect(Some(CONNECT))
             .http_status_as_error(false)
-            // A receiver that has moved is told by whoever knows it.
+            // The operator names the new address of a receiver that has moved.
             .max_redirects(0)
             .user_agent(concat!("watchbill/", env!("CARGO_PKG_VERSION")))
             .tls_config(tls)

@@ -1,6 +1,6 @@
 //! When the claim of a session at work is renewed. A session cannot do that itself: its agent knows nothing of the board, and
-//! tools that run for half an hour would outlast any claim. Whoever looks renews it, so that no dispatcher starts a second worker
-//! beside the first.
+//! tools that run for half an hour would outlast any claim. `coord detect --record` renews it, so that no dispatcher starts
+//! a second worker beside the first.
 
 use super::Judge;
 use crate::Mapping;
@@ -8,7 +8,7 @@ use base::time::Time;
 use board::{Detail, Status};
 
 /// Until when the claim on a session's task is to last from now on; `None` where it is left as it is: it still lasts, it is
-/// somebody else's, or the session is not known to be at work. `ttl` is in seconds.
+/// another worker's, or the session is not known to be at work. `ttl` is in seconds.
 pub fn renewal(judge: &Judge<'_>, task: &Detail, mapping: &Mapping, ttl: i64) -> Option<Time> {
     let row = &task.task;
     let is_its = row.status == Status::Running && row.current_run.is_some() && row.current_run == mapping.run;

@@ -6,8 +6,8 @@ use crate::evidence::{From, Rows};
 use base::time::words;
 use config::span::seconds;
 
-/// `SESSION_ORPHANED`: its server was killed, which leaves the model's message open for ever; whoever starts the server again
-/// gets an empty list of states (opencode 1.18.33). Where another server than the asked one may run the session, it must have
+/// `SESSION_ORPHANED`: its server was killed, which leaves the model's message open for ever; a server that is started
+/// again gives an empty list of states (opencode 1.18.33). Where another server than the asked one may run the session, it must have
 /// been silent for as long as a stall takes.
 pub(super) fn orphaned(judge: &Judge<'_>) -> Verdict {
     let rows = match absent(judge) {

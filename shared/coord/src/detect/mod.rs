@@ -44,7 +44,7 @@ pub enum Kind {
     WaitingHuman,
     /// The server that answered it is gone: nobody goes on with it.
     SessionOrphaned,
-    /// Somebody asked it something, and nobody took that up.
+    /// It was prompted, and nobody took that up.
     PromptUnanswered,
     /// Its provider refuses again and again.
     ProviderPressure,
@@ -94,7 +94,7 @@ impl Kind {
         Kind::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
 
-    /// How bad it is; `None` for what is no fault of the session.
+    /// How bad it is; `None` for what is not a fault of the session.
     pub fn severity(self) -> Option<Severity> {
         match self {
             Kind::ModelDegradation
@@ -123,7 +123,7 @@ impl fmt::Display for Kind {
 pub enum Severity {
     /// Worth knowing.
     Low,
-    /// Somebody should look.
+    /// The operator should look.
     Medium,
     /// It will not come right by itself.
     High,
@@ -182,7 +182,7 @@ pub struct Judge<'a> {
     pub evidence: &'a Evidence,
     /// From when on something is found.
     pub limits: &'a Detect,
-    /// Nothing older than this is counted; `None` counts since somebody last asked for something.
+    /// Nothing older than this is counted; `None` counts since the last prompt.
     pub since: Option<Time>,
     /// The moment of the pass.
     pub now: Time,
@@ -220,8 +220,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether the session is at work, by the word of its server and as far as its stream tells: whoever waits for it waits for
-    /// something. `false` where that is not known.
+    /// Whether the session is at work, by the word of its server and as far as its stream tells: it is worth waiting for.
+    /// `false` where that is not known.
     pub fn is_at_work(&self) -> bool {
         self.evidence.server.is_under_way() && self.verdict(Kind::SessionStall) == Verdict::Clear
     }

@@ -107,7 +107,7 @@ pub fn recorded(events: &[Event], session: &SessionId) -> Vec<Recorded> {
     all
 }
 
-/// What is to be recorded. Where a detector cannot tell, what was recorded stays: that nothing is known is no end. That a
+/// What is to be recorded. Where a detector cannot tell, what was recorded stays: that nothing is known is not an end. That a
 /// verdict could not be reached is not recorded at all.
 pub fn news(judge: &Judge<'_>, recorded: &[Recorded]) -> Vec<News> {
     let mut all = Vec::new();

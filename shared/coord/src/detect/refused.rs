@@ -29,7 +29,7 @@ pub(super) fn credential(judge: &Judge<'_>) -> Verdict {
     failed(judge, |f| matches!(f.status, Some(401 | 403)) && !f.is_retryable)
 }
 
-/// What the newest answer failed of, unless somebody asked again since.
+/// What the newest answer failed of, unless there was a prompt since.
 fn failed(judge: &Judge<'_>, is_it: impl Fn(&Failure) -> bool) -> Verdict {
     let Some(rows) = judge.rows() else { return Verdict::Unknown };
     let Some((last, answer)) = rows.last() else { return Verdict::Clear };

@@ -36,7 +36,7 @@ pub(super) fn degradation(judge: &Judge<'_>) -> Verdict {
 }
 
 /// `HIGH_ERROR_COUNT`. The hub counts over the life of a process, which flags every old session for ever; here it is the newest
-/// stretch of the session's own time. A call that was stopped from outside is no error of the session, and one that nobody
+/// stretch of the session's own time. A call that was stopped from outside is not an error of the session, and one that nobody
 /// could use is counted above.
 pub(super) fn errors(judge: &Judge<'_>) -> Verdict {
     let (Some(rows), limits) = (judge.rows(), judge.limits) else { return Verdict::Unknown };
@@ -56,7 +56,7 @@ pub(super) fn errors(judge: &Judge<'_>) -> Verdict {
 }
 
 /// `RUNAWAY`: streams that break off and are asked for again at once, a context that is compacted and full again, one call over
-/// and over. Each was seen to go on until somebody stopped it, without one error stored.
+/// and over. Each was seen to go on until it was stopped, without one error stored.
 pub(super) fn runaway(judge: &Judge<'_>) -> Verdict {
     let (Some(rows), limits) = (judge.rows(), judge.limits) else { return Verdict::Unknown };
     let Some(active) = rows.active() else { return Verdict::Clear };

@@ -10,7 +10,7 @@ use logs::health;
 use logs::vitals::Turn;
 
 /// `SESSION_STALL`. "Busy, and no event for 60 s", as the hub has it, called four of five busy sessions stalled of which one
-/// was. So a tool that runs, a person who is asked and a provider that is asked again are none; nor is a stream that moves,
+/// was. So a tool that runs, a person who is asked and a provider that is asked again do not count; nor does a stream that moves,
 /// which no row shows. Where nobody listened to the stream, much more silence is needed. The rule itself is
 /// [`health::silent`], which judges logs by the same.
 pub(super) fn stall(judge: &Judge<'_>) -> Verdict {

@@ -56,7 +56,7 @@ pub struct Ground<'a> {
 pub struct Gathered {
     /// In the order of the targets.
     pub evidence: Vec<Evidence>,
-    /// Why the store could not be read, where somebody's rows are missing for that.
+    /// Why the store could not be read, where rows of a session are missing for that.
     pub store: Option<Error>,
 }
 
@@ -90,8 +90,8 @@ type States = BTreeMap<(Address, PathBuf), Answer<BTreeMap<SessionId, State>>>;
 type Gates = BTreeMap<(Address, PathBuf), Option<Vec<Gate>>>;
 
 /// What is known of sessions that are mapped on this machine, without listening. Nothing is believed of a session that its
-/// server does not work on and does not itself call the one of this task and run: a mapping is an event, and anybody can write
-/// one.
+/// server does not work on and does not itself call the one of this task and run: a mapping is an event, and every user of the
+/// board can write one.
 pub fn mapped(mappings: &[Mapping], ground: &Ground<'_>) -> Vec<Evidence> {
     let target = |m: &Mapping| Target {
         session: m.session.clone(),
@@ -145,7 +145,7 @@ fn look(targets: &[Target], ground: &Ground<'_>, until: Option<Instant>) -> Gath
     let (mut states, mut gates) = (States::new(), Gates::new());
     let places: Vec<std::result::Result<(Address, PathBuf), String>> =
         targets.iter().map(|t| ground.place(t)).collect();
-    // Whoever does not answer once is not asked of every folder: each time would take as long.
+    // A server that does not answer once is not asked for every folder: each time would take as long.
     let mut silent: BTreeMap<&Address, Silence> = BTreeMap::new();
     for at in places.iter().flatten() {
         let ask = || match silent.get(&at.0) {

@@ -42,8 +42,8 @@ impl Opencode {
         }
     }
 
-    /// The server at an address. The password goes to the one that a person named, and to nobody whom an event on a board
-    /// names: anybody can write one.
+    /// The server at an address. The password goes to the one that a person named, and to none that an event on a board
+    /// names: every user of the board can write one.
     pub fn server(&self, at: &Address) -> Server {
         let credentials = self.credentials.as_ref().filter(|_| self.named.as_ref() == Some(at));
         Server::new(at.clone(), credentials, PATIENCE)

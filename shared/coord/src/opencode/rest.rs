@@ -111,14 +111,14 @@ impl Server {
             .timeout_global(Some(patience))
             .timeout_connect(Some(patience.min(Duration::from_secs(2))))
             .http_status_as_error(false)
-            // Whoever answers is asked, and nobody it names.
+            // This server is asked, and none that it names.
             .max_redirects(0)
             .proxy(None)
             .build();
         let basic =
             |c: &Credentials| format!("Basic {}", STANDARD.encode(format!("{}:{}", c.user, c.password)));
         let authorization = credentials.map(basic);
-        // Plain TCP alone: another program of ours has TLS, and this one need not carry it.
+        // Plain TCP alone: another program of Watchbill has TLS, and this one need not carry it.
         let agent = Agent::with_parts(config, TcpConnector::default(), DefaultResolver::default());
         Server { at, agent, authorization }
     }
@@ -355,7 +355,7 @@ fn session_of(session: &Value) -> Option<Session> {
     })
 }
 
-/// A message as the server writes it; `None` where it is none.
+/// A message as the server writes it; `None` for anything else.
 pub(crate) fn message_of(message: &Value) -> Option<Message> {
     let info = message.get("info")?;
     let role = match text(info, "role")? {

@@ -15,7 +15,7 @@ const MALFORMED: [&str; 2] = ["invalid", "tool"];
 const UNFIT: &str = " tool was called with invalid arguments";
 /// How models begin a tool call in their own tongue (Kimi, and others like it).
 const CALL_MARK: &str = "<|tool";
-/// The key of a text's metadata that marks a note of ours, which wants no answer.
+/// The key of a text's metadata that marks a note of Watchbill, which wants no answer.
 pub(super) const NOTE: &str = "watchbill_note";
 
 /// When a row was made and last changed, as its store says.
@@ -128,10 +128,10 @@ pub(super) struct ReadPart {
     asks: Asks,
 }
 
-/// What a part of somebody's message says of whether an answer is wanted.
+/// What a part of a user's message says of whether an answer is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asks {
-    /// Whoever wrote it asks.
+    /// Its writer asks.
     Yes,
     /// The agent wrote it to go on by itself.
     Itself,
@@ -139,7 +139,7 @@ enum Asks {
     No,
 }
 
-/// Reads a part; `None` where it is no JSON object. `made` is `None` where the store does not say when.
+/// Reads a part; `None` where it is not a JSON object. `made` is `None` where the store does not say when.
 pub(super) fn part(id: Option<&str>, made: Option<Millis>, data: &str) -> Option<ReadPart> {
     let Obj(Some(raw)) = serde_json::from_str::<Obj<RawPart<'_>>>(data).ok()? else { return None };
     Some(told(id, made, &raw))
@@ -205,8 +205,8 @@ fn stands(tool: &str, state: &RawState<'_>) -> Stands {
     }
 }
 
-/// Reads a message with its parts; `None` where it is no JSON object, or nobody's we know. `times` is `None` where the store
-/// does not say.
+/// Reads a message with its parts; `None` where it is not a JSON object, or of an unknown role. `times` is `None` where
+/// the store does not say.
 pub(super) fn message(
     id: Option<&str>,
     times: Option<Times>,

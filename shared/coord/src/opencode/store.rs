@@ -68,8 +68,8 @@ impl Store {
     /// Opens the store in a folder, or of this file.
     ///
     /// # Errors
-    /// [`Kind::NoInput`] where there is none, [`Kind::Data`] where it is something else, [`Kind::Busy`] where somebody holds it
-    /// for himself, [`Kind::Permission`] and [`Kind::Io`].
+    /// [`Kind::NoInput`] where there is none, [`Kind::Data`] where it is something else, [`Kind::Busy`] where another
+    /// process has locked it, [`Kind::Permission`] and [`Kind::Io`].
     pub fn open(at: &Path) -> Result<Store> {
         let is_folder = at.is_dir();
         let db = if is_folder { at.join(DB) } else { at.to_owned() };

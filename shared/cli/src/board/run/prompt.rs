@@ -41,7 +41,7 @@ impl File {
     }
 }
 
-/// Removes prompts of ours whose harness is gone. One that cannot be removed is not this command's business.
+/// Removes prompts of Watchbill whose harness is gone. One that cannot be removed is not this command's business.
 fn sweep(folder: &Path) {
     let names = std::fs::read_dir(folder).into_iter().flatten().take(MAX_NAMES).flatten();
     for entry in names.filter(|e| e.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())) {

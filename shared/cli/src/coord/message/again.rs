@@ -52,7 +52,7 @@ impl Coord<'_> {
         }
     }
 
-    /// Refuses a session whose task is somebody else's, or cannot be worked on now.
+    /// Refuses a session whose task another worker has, or that cannot be worked on now.
     pub(in super::super) fn may_go_on(&self, m: &Mapping, seen: &Detail) -> Result<()> {
         let t = &seen.task;
         let waits = seen.parents.iter().find(|p| !p.status.frees_children() && !its_card(seen, p));
@@ -85,7 +85,7 @@ impl Coord<'_> {
         };
         let steps: Vec<Step> = cards.iter().filter(is_free).map(step).collect();
         let patience = self.hand.config.board.busy_timeout;
-        // Whoever was faster with a card goes on with it.
+        // A worker that was faster with a card goes on with it.
         self.hand.board.apply(self.hand.here.now, &steps, patience)?;
         Ok(())
     }

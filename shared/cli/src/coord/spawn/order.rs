@@ -191,7 +191,7 @@ impl Coord<'_> {
     }
 
     /// Refuses a second session while the last one of the task still works: its run may have ended before it did. Where nobody
-    /// can tell, the board's word counts.
+    /// can tell, the end of the run on the board counts.
     fn has_ended(&mut self, seen: &Detail) -> Result<()> {
         let Some(m) = mapping::of(seen).pop() else { return Ok(()) };
         let works = match self.server_of(&m) {
@@ -236,7 +236,7 @@ impl Coord<'_> {
     }
 }
 
-/// Refuses what somebody else has: it may be free again later.
+/// Refuses a task that another worker has: it may be free again later.
 pub(in super::super) fn lost(seen: &Detail) -> Error {
     let lock = seen.task.claim_lock.as_deref().map_or(String::new(), |lock| format!(" (claimed by {lock})"));
     Error::new(Kind::Busy, &seen.task.id, format!("another worker has the task{lock}; nothing was started"))

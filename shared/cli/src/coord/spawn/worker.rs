@@ -1,5 +1,5 @@
 //! A session that is a command: its harness is started for the claim that was made, and it is looked whether the board and the
-//! runtime itself tell of it. That a process started is no proof of anything.
+//! runtime itself tell of it. That a process started proves nothing.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -19,7 +19,7 @@ use board::Detail;
 use coord::headless::{self, Headless, Wish};
 use coord::{MappingStatus, Runtime, SessionId, mapping};
 
-/// What the caller is told by whoever started it, which is no business of a session of its own.
+/// Variables that tell the caller of its own task and agent. A session that it starts does not get them.
 const CALLERS: [&str; 9] = [
     HERMES.task,
     HERMES.run,
@@ -152,7 +152,7 @@ impl Coord<'_> {
         let task = &order.task;
         let until = Instant::now() + ARRIVES;
         loop {
-            // Asked first: whoever has ended has written all it had to.
+            // Asked first: a worker that has ended has written all it had to.
             let has_ended = traces.has_ended();
             let t = self.hand.look(task)?.task;
             if t.current_run != Some(run) || t.worker_pid.is_some() {

@@ -112,7 +112,7 @@ proptest! {
         prop_assert_eq!(&kinds, &sorted);
         for issue in &found {
             prop_assert!(!issue.said.is_empty());
-            // A retry is the server's word, also before the first row.
+            // A retry is known from the server, also before the first row.
             let is_rowless = evidence.rows().is_some_and(|r| r.last().is_none());
             let may_lack = issue.kind == Kind::NoVerdict || (issue.kind == Kind::ProviderPressure && is_rowless);
             prop_assert!(!issue.episode.is_empty() || may_lack, "{:?}", issue);

@@ -122,7 +122,7 @@ fn a_question_counts_while_its_call_runs() {
     };
     assert_eq!(found(&asks(Stands::Open, true), &limits(), 300), [""; 0]);
     assert_eq!(found(&asks(Stands::Open, true), &limits(), 301), ["WAITING_HUMAN"]);
-    // It is no tool that runs too long, and no stall: a person may take a night.
+    // It is not a tool that runs too long, nor a stall: a person may take a night.
     assert_eq!(found(&asks(Stands::Open, true), &limits(), 80_000), ["WAITING_HUMAN"]);
     // The entry is left over from a call that was stopped.
     let stale = Evidence { server: State::Absent, ..asks(Stands::Interrupted, false) };
@@ -174,7 +174,7 @@ fn a_provider_presses_from_the_third_repetition_on_or_when_it_said_so_last() {
     let waits = |n| evidence(retry(n), vec![prompt("p", 0), answer("a", 1, open(), vec![])]);
     assert_eq!(found(&waits(2), &limits(), 100), [""; 0]);
     assert_eq!(found(&waits(3), &limits(), 100), ["PROVIDER_PRESSURE"]);
-    // That is the server's word; no row is needed for it.
+    // The server says so; no row is needed for it.
     let blind = Evidence { rows: Err("busy".into()), ..waits(3) };
     assert_eq!(found(&blind, &limits(), 100), ["PROVIDER_PRESSURE", "NO_VERDICT"]);
     for (status, is_retryable, expected) in [
@@ -192,7 +192,7 @@ fn a_provider_presses_from_the_third_repetition_on_or_when_it_said_so_last() {
         let failed = Answer { completed: Some(at(9)), failure, ..open() };
         let mut evidence = evidence(State::Absent, vec![prompt("p", 0), answer("a", 1, failed, vec![])]);
         assert_eq!(found(&evidence, &limits(), 30), expected, "{status:?} {is_retryable}");
-        // Somebody asked again since.
+        // There was a prompt since.
         evidence.rows.as_mut().unwrap().messages.push(prompt("p2", 20));
         assert_eq!(found(&evidence, &limits(), 30), [""; 0], "{status:?} asked again");
     }

@@ -116,7 +116,7 @@ fn what_is_left_of_every_scenario_is_judged_for_what_it_is() {
         ("hang0", &["SESSION_ORPHANED"]),
         ("kill-sleeptool", &["SESSION_ORPHANED"]),
         ("kill-err503", &["SESSION_ORPHANED"]),
-        // Somebody asked it to go on afterwards.
+        // It was prompted to go on afterwards.
         ("kill-hang", &[]),
         ("slowstream", &[]),
         ("slowargs", &[]),

@@ -21,8 +21,8 @@ const PARTS: &str = "storage/part";
 /// Most entries of a folder that are looked at.
 const MAX_ENTRIES: usize = 50_000;
 
-/// The newest messages of a session; `None` where it has none. A session without a message is none here: which folder it is
-/// listed in depends on its project.
+/// The newest messages of a session; `None` where it has none. A session without a message is not found here: which folder it
+/// is listed in depends on its project.
 pub(super) fn rows(at: &Path, session: &SessionId) -> Result<Option<(Rows, Option<String>)>> {
     let Some(messages) = newest(&at.join(MESSAGES).join(session.as_str()), MAX_MESSAGES)? else {
         return Ok(None);

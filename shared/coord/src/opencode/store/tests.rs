@@ -213,7 +213,7 @@ fn the_old_store_of_files_tells_the_same() {
     }
     let store = Store::open(old.path()).unwrap();
     assert!(store.rows(&session("ok")).unwrap().is_none());
-    // Files that are none are passed over.
+    // Files that are not messages are passed over.
     let folder = old.path().join("storage/message").join(session("err429").as_str());
     fs::write(folder.join("notes.txt"), "x").unwrap();
     fs::write(folder.join("msg_0.json"), "torn").unwrap();
