@@ -95,7 +95,7 @@ impl Step {
         Step { expect: Some(Expect::of(d)), ..Step::unguarded(&d.task.id, action, case, changes) }
     }
 
-    /// Whether it gives work that is not running to whoever takes it next.
+    /// Whether it makes work that is not running available to the next worker.
     pub fn sets_free(&self) -> bool {
         let Some(was) = self.expect.as_ref().map(|e| &e.status).filter(|s| **s != Status::Running) else {
             return false;
@@ -306,7 +306,7 @@ pub enum Change {
         /// Who works.
         profile: Option<String>,
     },
-    /// Adds a run that was never open, so that what it hands on is kept.
+    /// Adds a run that was never open, to keep a summary for the next attempt.
     PastRun {
         /// How it ended.
         outcome: String,
@@ -393,7 +393,7 @@ pub enum Change {
     },
     /// Sets the dispatch order: higher first.
     SetPriority(i64),
-    /// Takes back the model and the provider that were set for this task alone.
+    /// Clears the model and the provider that were set for this task alone.
     ClearOverrides,
     /// Writes columns back as they were; the step counts as moved where one of them is not what it must be. For undoing what
     /// a step did: only then a row may point at a run that is over.

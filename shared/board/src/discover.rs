@@ -27,7 +27,7 @@ pub struct Which {
     pub root: Option<PathBuf>,
     /// A board from the configuration, watched beside those of the root.
     pub configured: Option<Location>,
-    /// Files of boards that earlier passes looked at: one of them that is lost is no board less.
+    /// Files of boards that earlier passes looked at. A board whose file is lost is still listed.
     pub seen: BTreeSet<PathBuf>,
 }
 
@@ -85,7 +85,7 @@ pub fn is_board_file(id: &BoardId, file: &Path) -> bool {
     id.file().is_some_and(|board| files(board).iter().any(|own| identity(own) == Some(named)))
 }
 
-/// The file of a board, and those that SQLite keeps beside it while somebody has it open.
+/// The file of a board, and those that SQLite keeps beside it while a process has it open.
 pub fn files(board: &Path) -> [PathBuf; 3] {
     ["", "-wal", "-shm"].map(|end| with_end(board, end))
 }
@@ -123,7 +123,7 @@ const MAX_NAMED: usize = 16;
 /// Longest name of a log without its ending, in bytes; a file system takes 255 with it.
 const MAX_NAME: usize = 200;
 
-/// The log of a task in the folder of its board's worker logs. An id comes from a row that anybody may have written, and never
+/// The log of a task in the folder of its board's worker logs. An id comes from a row that any program may have written, and never
 /// leads out of the folder: what no file name can hold stands there as `%2F`. Ids of Hermes stay as they are.
 pub fn log_file(folder: &Path, task: &str) -> PathBuf {
     let mut name = String::new();
@@ -164,7 +164,7 @@ fn home_of(db: &Path) -> Option<(String, PathBuf)> {
     if name(2) == Some("boards") && name(3) == Some("kanban") {
         return Some((name(1)?.to_owned(), db.ancestors().nth(4)?.to_path_buf()));
     }
-    // Without anything else of Hermes beside it this may be anybody's file.
+    // Without anything else of Hermes beside it, this may be another program's file.
     let is_root = |root: &&Path| {
         ["kanban", "profiles"].iter().any(|folder| root.join(folder).is_dir())
             || root.join("config.yaml").is_file()
@@ -259,7 +259,7 @@ fn all(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
     Ok(found)
 }
 
-/// Why a board that is named is none; below a root with the names of those that there are.
+/// Why the named board does not exist; below a root with the names of those that do.
 pub fn missing(id: &BoardId) -> Option<Error> {
     if !id.file()?.try_exists().is_ok_and(|there| !there) {
         return None;

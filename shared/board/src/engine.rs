@@ -13,7 +13,7 @@ pub trait Engine: Sync {
     /// Opens an existing board. See [`crate::open`].
     ///
     /// # Errors
-    /// See [`crate::open`]; `Config` for what is no address of this engine.
+    /// See [`crate::open`]; `Config` for an address that is not one of this engine.
     fn open(&self, address: &str, mode: Mode, patience: Duration) -> Result<Box<dyn Board>>;
 
     /// Makes a board in a database that is there. See [`crate::create`].
@@ -35,7 +35,7 @@ pub trait Engine: Sync {
     /// See [`crate::upgrade`].
     fn upgrade(&self, address: &str, patience: Duration) -> Result<(i32, i32)>;
 
-    /// The pause that somebody put on the board.
+    /// The pause that is stored on the board.
     ///
     /// # Errors
     /// The board cannot be read.
@@ -81,7 +81,7 @@ impl BoardId {
         }
     }
 
-    /// The pause in force now: one that ended by itself is none.
+    /// The pause in force now: one that ended by itself does not count.
     ///
     /// # Errors
     /// See [`BoardId::pause`].
@@ -104,7 +104,7 @@ impl BoardId {
     /// Pauses the board, in the place of an earlier pause, or takes its pause off.
     ///
     /// # Errors
-    /// It cannot be written there, or something that is no plain file has the name of the file; that pauses already.
+    /// It cannot be written there, or something other than a plain file has the name of the file; that pauses already.
     pub fn set_pause(&self, pause: Option<&Pause>, patience: Duration) -> Result<()> {
         if let Location::Server(address) = &self.at {
             return of_servers(address)?.set_pause(address, pause, patience);

@@ -51,15 +51,15 @@ open_enum! {
         ProtocolViolation = "protocol_violation",
         /// A worker ended because its provider limits it.
         RateLimited = "rate_limited",
-        /// The dispatcher did not take a claim back yet.
+        /// The dispatcher did not release a claim yet.
         ReclaimDeferred = "reclaim_deferred",
-        /// A claim was taken back.
+        /// A claim was released, and its task requeued.
         Reclaimed = "reclaimed",
         /// The priority was changed.
         Reprioritized = "reprioritized",
         /// The dispatcher did not start a worker, because the last failure looks as if it would repeat.
         RespawnGuarded = "respawn_guarded",
-        /// The task was parked.
+        /// The task was held.
         Scheduled = "scheduled",
         /// A worker was started.
         Spawned = "spawned",
@@ -127,7 +127,7 @@ impl EventKind {
         EventKind::ReclaimDeferred,
     ];
 
-    /// Kinds with which work changes hands or stops, what watchers say of providers, and which session works on what.
+    /// Kinds with which work gets another worker or stops, what watchers say of providers, and which session works on what.
     pub const TURNS: &'static [EventKind] = &[
         EventKind::Assigned,
         EventKind::Unblocked,

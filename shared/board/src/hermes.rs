@@ -1,6 +1,6 @@
 //! What each Hermes operation leaves behind on a board, as pure code over [`Change`].
 //!
-//! Hermes and its dashboard go on working on every row we touch, so a requeue of ours must leave the same columns,
+//! Hermes and its dashboard go on working on every row we touch, so a requeue by Watchbill must leave the same columns,
 //! run row and event as Hermes' own (`hermes_cli/kanban_db.py` of 0.19.0 is what these functions mirror).
 
 use crate::{EventKind, HandOver};
@@ -194,8 +194,8 @@ pub fn breaker(task: &Task, board_limit: i64) -> (i64, &'static str) {
     }
 }
 
-/// Where a task returns to when its claim is taken back: `review` if it was claimed from there and its reviewer did not give it
-/// back since, else `ready`.
+/// Where a task returns to when its claim is released: `review` if it was claimed from there and its reviewer did not request
+/// changes since, else `ready`.
 pub fn origin(seen: &Detail) -> Status {
     let tells = |e: &&Event| matches!(e.kind, EventKind::Claimed | EventKind::ChangesRequested);
     let newest = seen.events.iter().rev().find(tells).filter(|e| e.kind == EventKind::Claimed);
@@ -295,7 +295,7 @@ pub fn spawn_failed(seen: &Detail, error: &str, board_limit: i64, trail: &Trail<
     changes
 }
 
-/// A claim taken back without counting it against the task, like Hermes' release of a stale claim.
+/// Releases a claim without counting it against the task, like Hermes' release of a stale claim.
 pub fn reclaimed(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     released(seen, WORKER_GONE, trail)
 }
@@ -327,8 +327,8 @@ fn released_to(to: Status, seen: &Detail, error: &str, trail: &Trail<'_>) -> Vec
     changes
 }
 
-/// A dead claim freed and the task parked in one go, because its worker's log says that going on would only hit the
-/// same wall. The run is closed as `rate_limited` for provider pressure (which Hermes does not count), else as a crash.
+/// Releases a dead claim and holds the task in one step, because its worker's log says that another attempt would fail in
+/// the same way. The run is closed as `rate_limited` for provider pressure (which Hermes does not count), else as a crash.
 pub fn parked(seen: &Detail, cause: Cause, until: Time, trail: &Trail<'_>) -> Vec<Change> {
     let t = &seen.task;
     let outcome = if cause.is_provider_pressure() { "rate_limited" } else { "crashed" };
@@ -364,8 +364,8 @@ pub fn handed_to_person(
     changes
 }
 
-/// A claim taken back with what its run ended of, not counted against the task. `manual` says that somebody decided it,
-/// as with `hermes kanban reclaim`.
+/// Releases a claim with the reason why its run ended, not counted against the task. `manual` says that an operator decided
+/// it, as with `hermes kanban reclaim`.
 pub fn taken_back(seen: &Detail, why: &str, manual: bool, trail: &Trail<'_>) -> Vec<Change> {
     let t = &seen.task;
     let mut changes = vec![Change::SetStatus(origin(seen)), Change::ReleaseClaim];
@@ -453,7 +453,7 @@ pub fn heartbeat_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     changes
 }
 
-/// The one event that says we are done with a task: from here on it is somebody else's.
+/// The one event that says that a watcher is done with a task: an operator or an orchestrator has to act now.
 pub fn escalated(trail: &Trail<'_>) -> Vec<Change> {
     vec![event(EventKind::Escalated, trail.payload(json!({"reason": trail.because}), None, &[]), None)]
 }
@@ -500,7 +500,7 @@ pub struct CardAbout<'a> {
     pub run: i64,
 }
 
-/// Makes a distress card beside the step's own task: `ready`, or parked until `held` ends, with the reason of the wait.
+/// Makes a distress card beside the step's own task: `ready`, or on hold until `held` ends, with the reason of the wait.
 pub fn card_made(
     id: &str,
     task: super::NewTask,
@@ -533,7 +533,7 @@ pub struct Tie<'a> {
     pub card: &'a str,
     /// It becomes a parent: the task waits for it, and its next worker reads what was decided.
     pub link: bool,
-    /// The task is parked until then, because it would be set free.
+    /// The task is held until then, because it would be claimed or promoted otherwise.
     pub park: Option<Time>,
     /// The word for why.
     pub cause: &'a str,
@@ -620,8 +620,8 @@ pub fn card_settled(
     Change::AddAnother { id: id.into(), status: Status::Done, task: Box::new(task), events, done }
 }
 
-/// A task put into other hands and set free: what `hermes kanban reassign` and `unblock` do. `without` are parents that
-/// leave it in the same step.
+/// Assigns a task to another profile and unblocks it, as `hermes kanban reassign` and `unblock` do. `without` are parents
+/// that leave it in the same step.
 ///
 /// Where its newest run ended as `rate_limited`, Hermes would still wait 300 s for the provider it has just left: a run of
 /// no length that says it was reassigned lifts that, as a `reclaim` does (`check_respawn_guard`, Hermes 0.19).
@@ -651,14 +651,14 @@ fn unpinned(seen: &Detail) -> Option<Change> {
     (!seen.task.pin.is_none()).then_some(Change::ClearOverrides)
 }
 
-/// A blocked or parked task set free, as [`unblocked`] does, while some parents leave it in the same step.
+/// Unblocks or releases a task, as [`unblocked`] does, while the parents `without` leave it in the same step.
 pub fn set_free(seen: &Detail, without: &[&str], trail: &Trail<'_>) -> Vec<Change> {
     let mut rest = seen.clone();
     rest.parents.retain(|p| !without.contains(&p.id.as_str()));
     unblocked(&rest, trail)
 }
 
-/// A task parked until a moment, whatever it waited for before. No claim may be on it.
+/// Holds a task until a moment, whatever it waited for before. No claim may be on it.
 pub fn held(seen: &Detail, cause: &str, until: Time, trail: &Trail<'_>) -> Vec<Change> {
     let mut changes = vec![Change::SetStatus(Status::Scheduled)];
     let keys = json!({"until": until.0, "cause": cause, "reason": trail.because});
@@ -709,7 +709,7 @@ pub fn noted(kind: EventKind, keys: Value, trail: &Trail<'_>) -> Change {
     noted_in(None, kind, keys, trail)
 }
 
-/// Columns put back as they were, and the event that says so. A body is not repeated in it.
+/// Restores columns as they were, with the event that says so. A body is not repeated in it.
 pub fn put_back(row: BTreeMap<Column, Turn>, trail: &Trail<'_>) -> Vec<Change> {
     let told = row.iter().filter(|(column, _)| **column != Column::Body);
     let image = |of: &dyn Fn(&Turn) -> Option<Value>| -> Map<String, Value> {
@@ -726,7 +726,7 @@ pub fn noted_in(run: Option<i64>, kind: EventKind, keys: Value, trail: &Trail<'_
     event(kind, trail.payload(keys, None, &[]), run)
 }
 
-// ---- what a worker's or a person's hand does (the `board` program) ----
+// ---- what a worker or an operator does with the `board` program ----
 
 /// A claim by hand: running, a run opened, `claimed`.
 pub fn claimed(
@@ -913,7 +913,7 @@ pub fn linked(child: &Detail, parent: &super::Kin, trail: &Trail<'_>) -> Vec<Cha
 /// Who decides about a task that its worker stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decider<'a> {
-    /// Whoever takes this card. The card becomes a parent of the task.
+    /// The profile that works on this card. The card becomes a parent of the task.
     Card(&'a str),
     /// A person, for this reason, and under this name where there is one.
     Person {
@@ -924,7 +924,7 @@ pub enum Decider<'a> {
     },
 }
 
-/// A worker's stop at a wall: a sticky block without a kind. It is not counted as a repetition, because the second one
+/// The block of a worker that cannot go on: sticky, without a kind. It is not counted as a repetition, because the second one
 /// would send the task to triage (Hermes 0.18 and later), where no card can free it; cards are bounded by their own number.
 pub fn stopped(seen: &Detail, reason: &str, decider: Decider<'_>, trail: &Trail<'_>) -> Vec<Change> {
     let t = &seen.task;
@@ -986,7 +986,7 @@ fn assigned_with(seen: &Detail, profile: &str, more: Option<Change>, trail: &Tra
 
 // ---- what the history says ----
 
-/// Whether the newest explicit block still stands. A breaker's `gave_up` is none (Hermes 0.15+ `_has_sticky_block`).
+/// Whether the newest explicit block still stands. A breaker's `gave_up` does not count (Hermes 0.15+ `_has_sticky_block`).
 pub fn is_sticky(events: &[Event]) -> bool {
     let newest = events.iter().rev().find(|e| e.kind == EventKind::Blocked || e.kind == EventKind::Unblocked);
     newest.is_some_and(|e| e.kind == EventKind::Blocked)

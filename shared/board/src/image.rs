@@ -1,11 +1,11 @@
-//! What a row looked like before and after a change, and how it is put back: see [`Change::PutBack`](super::Change::PutBack).
+//! What a row looked like before and after a change, and how that is undone: see [`Change::PutBack`](super::Change::PutBack).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use base::hash::fnv;
 
-/// A column of a task's row that can be put back. Named as on the board.
+/// A column of a task's row that can be restored. Named as on the board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each is the column of its name")]
@@ -66,7 +66,7 @@ impl Column {
         serde_json::from_value(Value::String(name.to_owned())).ok()
     }
 
-    /// Whether it may hold this: what a plan says comes from a file that anybody may have edited.
+    /// Whether it may hold this. A plan comes from a file that the operator or a program may have edited.
     pub fn takes(self, cell: &Cell) -> bool {
         match self {
             Column::Title | Column::Status => matches!(cell, Cell::Text(_)),
@@ -112,7 +112,7 @@ impl std::fmt::Display for Cell {
     }
 }
 
-/// One column that is put back.
+/// One column to restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {

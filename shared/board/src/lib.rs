@@ -57,7 +57,7 @@ open_enum! {
         Triage = "triage",
         /// Waits for its parents.
         Todo = "todo",
-        /// Parked until somebody ends it; nothing in Hermes does so by time.
+        /// Held until a watcher or a person ends the hold; nothing in Hermes does so by time.
         Scheduled = "scheduled",
         /// Waits for a worker.
         Ready = "ready",
@@ -221,7 +221,7 @@ impl Run {
     }
 
     /// The key `route` of a run's details. Models write these: the details may be a text that holds the object, the
-    /// route may be a text that holds the value, and what is no JSON is shown by its first 200 bytes.
+    /// route may be a text that holds the value, and text that is not JSON is shown by its first 200 bytes.
     pub fn route_in(metadata: &str) -> Option<Value> {
         if metadata.len() > MAX_METADATA {
             return Some(Value::String("too long".into()));
@@ -257,7 +257,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// The watcher that wrote this event, or `None` where it was somebody else.
+    /// The program of Watchbill that wrote this event; `None` where another program did.
     pub fn by(&self) -> Option<&str> {
         self.payload.get("by")?.as_str()
     }
@@ -329,7 +329,7 @@ pub struct Place {
     pub branch: Option<String>,
     /// Who the task belongs to, where a board serves several.
     pub tenant: Option<String>,
-    /// Who made the task: a profile, a program, or a person's name. Anybody may have written it.
+    /// Who made the task: a profile, a program, or a person's name. Untrusted.
     #[serde(default)]
     pub made_by: Option<String>,
     /// When the task was completed; also of one that was opened again since.
@@ -374,13 +374,13 @@ pub struct Detail {
     /// Every card ever made for it under its own key, oldest first.
     #[serde(default)]
     pub cards_made: Vec<CardMade>,
-    /// From when to when somebody worked on a card of it; without an end, somebody does.
+    /// From when to when a worker had an attempt at a card of it; without an end, the attempt is open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub card_work: Vec<(Time, Option<Time>)>,
     /// Where it is worked on.
     #[serde(default)]
     pub place: Place,
-    /// Opaque token of the newest event that matters; a different token means that somebody did something.
+    /// Opaque token of the newest event that matters; a different token means that the task was touched.
     pub mark: String,
 }
 
@@ -594,7 +594,7 @@ impl BoardId {
         self.whole().to_string()
     }
 
-    /// The same, also where its file has a name that is no text.
+    /// The same, also where the name of its file is not valid UTF-8.
     pub fn whole(&self) -> Location {
         let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         self.file().map_or_else(|| self.at.clone(), |path| Location::File(whole(path)))
@@ -643,7 +643,7 @@ pub enum Mode {
 /// Opens an existing board with the engine that stores it; never makes one. `patience` is the longest wait for another writer.
 ///
 /// # Errors
-/// `NoInput` for a missing or empty board, `Data` for anything that is no board, `Permission`, `Io`, `Busy`.
+/// `NoInput` for a missing or empty board, `Data` for anything that is not a board, `Permission`, `Io`, `Busy`.
 pub fn open(id: &BoardId, mode: Mode, patience: Duration) -> Result<Box<dyn Board>> {
     match &id.at {
         Location::File(_) => Ok(Box::new(sqlite::SqliteBoard::open(id.clone(), mode, patience)?)),
@@ -717,7 +717,7 @@ pub trait Board {
     }
 
     /// Says that this host works on the board, renews its lease, and gives the board's clock and all its hosts. `None` on a board of
-    /// one host. Whoever only asks, and a board that was opened to look, gets the same, and nothing is written.
+    /// one host. A caller that only asks gets the same, as does a board that was opened to look, and nothing is written.
     ///
     /// # Errors
     /// The board cannot be reached. What [`Attendance::follows`] says.
@@ -872,7 +872,7 @@ pub trait Board {
     /// The board cannot be read.
     fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>>;
 
-    /// A token that is another one as soon as somebody else committed to the board; `None` where that cannot be told. Equal
+    /// A token that changes as soon as another connection committed to the board; `None` where that cannot be told. Equal
     /// tokens mean that what was read in between need not be read again.
     ///
     /// # Errors

@@ -61,7 +61,7 @@ pub(crate) fn of_folder(folder: &Path) -> PathBuf {
 pub(crate) fn of_file(folder: &Path) -> Option<Pause> {
     let file = of_folder(folder);
     std::fs::symlink_metadata(&file).ok()?;
-    // What cannot be read as a pause of ours, or could be anybody's, is one all the same: then nothing in it ends it.
+    // A file that cannot be read as a pause, or that other users may write, pauses all the same: then it has no end.
     Some(told(&file).unwrap_or_default())
 }
 
@@ -142,7 +142,7 @@ impl Pause {
         base::quote::inline(&said, 400)
     }
 
-    /// What whoever wanted to write is told.
+    /// The error for a program that wanted to write to the board.
     pub fn refusal(&self, id: &BoardId, now: Time) -> Error {
         let hint = match &id.at {
             Location::File(_) => "`watchbill unpause`, or remove this file, to go on",
@@ -156,7 +156,7 @@ impl Pause {
         let file = place_of_ours(folder)?;
         let text = toml::to_string(self).map_err(io::Error::other)?;
         let said = "# Nothing is changed on this board meanwhile. `watchbill unpause`, or remove this file.";
-        // Whoever runs a watcher must be able to read when it ends.
+        // Every user who runs a watcher must be able to read when it ends.
         let new = beside(folder, &format!("{said}\n{text}"), 0o644)?;
         new.as_file().sync_all()?;
         new.persist(&file).map_err(|e| e.error)?;

@@ -1,4 +1,4 @@
-//! The details of an event: JSON, parsed when somebody first asks what is in it.
+//! The details of an event: JSON, parsed when it is first read.
 
 use std::cell::OnceCell;
 use std::fmt::{self, Debug, Display, Formatter};

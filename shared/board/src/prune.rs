@@ -242,7 +242,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// Three old tasks; a card about the second one is opened as they are locked, and somebody has the third one.
+    /// Three old tasks; a card about the second one is opened as they are locked, and another process has locked the third one.
     #[derive(Default)]
     struct Three {
         is_locked: bool,

@@ -155,7 +155,7 @@ pub fn step<R: Rows>(rows: &mut R, now: Time, step: &Step) -> Result<Outcome, R:
             return Ok(Outcome::Moved { what: what.into() });
         }
     } else if !step.only_adds() {
-        // A plan comes from a file that anybody may have edited.
+        // A plan comes from a file that the operator or a program may have edited.
         return Ok(Outcome::Refused { why: "a step that expects nothing may only add something".into() });
     }
     for change in &step.changes {

@@ -69,7 +69,7 @@ open_enum! {
         Stop = "stop",
         /// A person is told.
         Tell = "tell",
-        /// A step is taken back by an operator.
+        /// An operator undoes a step.
         Undo = "undo",
     }
 }
@@ -159,7 +159,7 @@ open_enum! {
         OverIterations = "over_iterations",
         /// More time was used than the task may use.
         OverTime = "over_time",
-        /// Another watcher parked the task.
+        /// Another watcher holds the task.
         Parked = "parked",
         /// One task tries a provider, before the others go on.
         Probe = "probe",

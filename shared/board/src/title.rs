@@ -19,8 +19,8 @@ pub fn is_card_key(key: Option<&str>) -> bool {
     key.is_some_and(|k| k.starts_with(KEY))
 }
 
-/// Whether a title begins as a card's does and names no task that there is: anybody may begin a title so. What has the key of a card is one
-/// whatever its title says.
+/// Whether a title begins as a card's does and names no existing task: any task may have such a title. A task with the key of a card is
+/// a card whatever its title says.
 ///
 /// # Errors
 /// The board cannot be asked.

@@ -8,7 +8,7 @@
 //! | event `completion_blocked_hallucination` | `phantom_cards` | `kanban_db.py`, `complete_task` |
 //! | event `changes_requested` | `reason` of a reviewer | Hermes 0.20 and later, its review lane |
 //! | run `summary` | `Last judge verdict: ...` | `goals.py`, `run_kanban_goal_loop`, where the turns are used up |
-//! | run `metadata.gate` | a word that is no pass | the verifier of a swarm, as `kanban_swarm.py` asks it to |
+//! | run `metadata.gate` | a word other than a pass | the verifier of a swarm, as `kanban_swarm.py` asks it to |
 //! | run `metadata.tests_failed` | a number | what workers write beside the `tests_run` they are asked for (`prompt_builder.py`) |
 //! | run `metadata.verification` | one check or a list | ours, for hooks: `board complete --metadata` |
 //! | run `summary`, `error` | a line `verification failed: ...` | ours, for hooks: `board block` |
@@ -16,7 +16,7 @@
 //!
 //! A check is an object with `kind`, a verdict (`verdict`, `status` or `result` in words, `passed` or `ok` as a truth value,
 //! or `exit_code`) and `output`; the words are those of Hermes' own evidence (`passed`, `failed`, `output_summary`). A
-//! verdict that is not understood is no failure. Workers can write all of this: it is only ever quoted.
+//! verdict that is not understood does not count as a failure. Workers can write all of this: it is only ever quoted.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -51,7 +51,7 @@ const FAILED_LINE: &str = "verification failed:";
 /// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What checked: `run`, `tests`, `judge`, `review`, or the word somebody gave it. Untrusted.
+    /// What checked: `run`, `tests`, `judge`, `review`, or the name that a worker or a hook gave it. Untrusted.
     pub kind: String,
     /// What it said, at most about 4 KiB of it. Untrusted.
     pub output: String,
@@ -255,7 +255,7 @@ mod tests {
             ),
             (json!({"verification": {"kind": "build", "exit_code": 0, "error": "x"}}), vec![]),
             (json!({"verification": {"passed": false}}), vec![failure("verifier", "")]),
-            // A word counts before a code: whoever wrote it looked.
+            // A word counts before a code: its writer looked at the result.
             (json!({"verification": {"verdict": "pass", "exit_code": 1}}), vec![]),
             (json!({"verification": "failed: two tests"}), vec![failure("verifier", "failed: two tests")]),
             (json!({"verification": "all tests pass"}), vec![]),

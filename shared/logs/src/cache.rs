@@ -93,7 +93,7 @@ impl Cache {
         Some(folder.join("state.db"))
     }
 
-    /// Reads what is remembered. A missing or damaged file is an empty cache, and so is one that somebody else could have
+    /// Reads what is remembered. A missing or damaged file is an empty cache, and so is one that another user could have
     /// written, or that leads elsewhere.
     pub fn open(path: Option<PathBuf>) -> Cache {
         let refused = path.as_deref().and_then(|p| not_ours(p).map(|why| format!("{}: {why}", p.display())));
@@ -370,7 +370,7 @@ impl Cache {
     }
 }
 
-/// Why a cache at this place could have been made by somebody else, or would be written through a link into another file: a
+/// Why a cache at this place could have been made by another user, or would be written through a link into another file: a
 /// forged sighting or cursor would say what nobody saw.
 fn not_ours(path: &Path) -> Option<&'static str> {
     let me = rustix::process::geteuid().as_raw();
@@ -394,7 +394,7 @@ fn not_ours(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// The file was made by another version of ours.
+/// The file was made by another version of Watchbill.
 #[derive(Debug)]
 struct OtherLayout;
 
@@ -406,7 +406,7 @@ impl std::fmt::Display for OtherLayout {
     }
 }
 
-/// Whether the file is no cache that anybody could go on with. All else, as a full disk, says nothing about what is in it.
+/// Whether the error means that the file cannot be used as a cache. All else, as a full disk, says nothing about what is in it.
 fn is_damage(e: &(dyn std::error::Error + 'static)) -> bool {
     let damaged = |e: &rusqlite::Error| match e.sqlite_error_code() {
         // A statement that does not fit the tables.

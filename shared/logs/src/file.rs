@@ -1,7 +1,7 @@
-//! A log as a file: only what is new since the last pass is read, at most the last part of a huge one, and nothing that is no
-//! regular file.
+//! A log as a file: only what is new since the last pass is read, at most the last part of a huge one, and only of a regular
+//! file.
 //!
-//! A log is written by a worker we do not trust and may be anything at all, and somebody may rotate, truncate or replace it
+//! A log is written by a worker we do not trust and may be anything at all, and another process may rotate, truncate or replace it
 //! between two passes. A cursor says how far it was read; where it no longer fits, the log is read as if for the first time.
 
 use std::borrow::Cow;
@@ -40,7 +40,7 @@ const VERSION: u32 = 10;
 pub enum Of<'a> {
     /// The log a board keeps of this task.
     Task(&'a str),
-    /// A file that somebody named. It must be our own: to quote another user's on a board would publish it.
+    /// A file that a claim or the command line named. It must be our own: to quote another user's on a board would publish it.
     Named,
     /// The log of a Hermes profile, of which one session matters, or all.
     Profile(Option<&'a str>),

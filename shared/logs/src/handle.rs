@@ -16,9 +16,9 @@ const PRINT: u64 = 64;
 /// Whose file it may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// Anybody's: the board or the runtime says where it lies.
+    /// Any user's: the board or the runtime says where it lies.
     Anybody,
-    /// Our own: somebody named it, and to quote another user's on a board would publish it.
+    /// Our own: its path was named to us, and to quote another user's on a board would publish it.
     Ourselves,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn bytes(file: &File, from: u64, len: u64) -> io::Result<Vec<u8>> {
     let mut filled = 0;
     while filled < bytes.len() {
         match file.read_at(&mut bytes[filled..], from + filled as u64) {
-            // Cut short under our hands; what is left is what there is.
+            // The file was cut short while it was read; what is left is what there is.
             Ok(0) => break,
             Ok(n) => filled += n,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -116,7 +116,7 @@ pub(super) fn refused(e: &io::Error) -> String {
     format!("{e}: let user {me} read it (chmod, and its folders), or run this as the user who writes it")
 }
 
-/// Whether what is there may be read by somebody else, by the reason why it cannot be read.
+/// Whether this reason for not reading a file is a lack of permission.
 pub fn is_denied(why: &str) -> bool {
     why.contains("(os error 13)")
 }
@@ -133,7 +133,7 @@ pub fn open(path: &Path) -> Result<Option<File>, String> {
     }
 }
 
-/// The state of a file, unless it is none that may be read.
+/// The state of a file, unless it may not be read.
 pub fn check(meta: &Metadata, owner: Owner) -> Result<Stamp, String> {
     if meta.is_symlink() {
         return Err(LINK.into());

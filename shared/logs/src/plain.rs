@@ -1,15 +1,15 @@
 //! Any other log: shell scripts, agents nobody taught us, `claude -p` and `codex exec` without JSON.
 //!
 //! Nothing tells what such a log consists of, so this is narrow. A line is telling only where it states a failure of
-//! an API in a form that is no prose, at the very start of the line or behind a time, a level and a name. It ended
+//! an API in a form that is not prose, at the very start of the line or behind a time, a level and a name. It ended
 //! the attempt only where it is among the last [`TAIL`] lines that are not blank, or where three such lines of one
 //! cause are among the last [`REPEATED_WITHIN`] and nothing but them and a few lines more stands at the end.
 //! 401, 403 and 404 count only where the words speak of an account or a model: any web page has them.
 //!
 //! Where a test runner sums up its tests, what stands above that was their output.
 //!
-//! There are no attempts in it: the file is one. An agent may print the prompt that it was given. A prompt of ours puts the text of
-//! the task before a line with its title, and each line after that begins as that of a list: nothing in it is telling.
+//! There are no attempts in it: the file is one. An agent may print the prompt that it was given. A prompt of Watchbill puts the
+//! text of the task before a line with its title, and each line after that begins as that of a list: nothing in it is telling.
 
 use std::collections::VecDeque;
 
@@ -112,7 +112,7 @@ impl Reader {
         push_newest(&mut self.telling, (self.lines, evidence), 3);
     }
 
-    /// Takes back the status line of a server's answer that somebody asked to see: its headers follow.
+    /// Drops the status line of a server's answer that a command printed with its headers, as `curl -i` does.
     fn drop_answer(&mut self, text: &str) {
         let is_header = text.split_once(": ").is_some_and(|(name, _)| {
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-')
@@ -131,7 +131,7 @@ impl Open {
     }
 }
 
-/// Whether it is the line of a prompt of ours with the title of the task, which comes after the text of the task.
+/// Whether it is the line of Watchbill's prompt with the title of the task, which comes after the text of the task.
 fn ends_a_task(text: &str) -> bool {
     let title = text.strip_prefix("Task ").and_then(|rest| rest.split_once(": "));
     title.is_some_and(|(id, _)| is_task_id(id))

@@ -147,7 +147,7 @@ pub fn of(root: Option<&Path>, name: &str, config: &Config) -> Option<Profile> {
     Some(profile)
 }
 
-/// A profile as keys of ours tell of it: what they name goes before what is known.
+/// A profile as the configuration of Watchbill describes it: its keys go before what is known.
 pub fn as_told(known: Profile, keys: &ProfileKeys) -> Profile {
     let mut profile = known;
     if let Some(url) = &keys.endpoint {

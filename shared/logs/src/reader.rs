@@ -178,7 +178,7 @@ pub enum Shown {
     Surely(Reader),
     /// What is there now does, and with more of it that may be another one.
     SoFar(Reader),
-    /// No line does: it is plain text as far as anybody can see.
+    /// No line does: it is plain text as far as its lines tell.
     Not,
 }
 

@@ -34,7 +34,7 @@ const MAX_AHEAD: i64 = 35 * 86_400;
 const MAX_TEXT: usize = 4096;
 
 /// When the limit that `text` speaks of ends, as it says itself. `at` is when the text was written; what would lie
-/// more than a minute before it, or more than 35 days behind it, is no answer.
+/// more than a minute before it, or more than 35 days behind it, does not count.
 pub fn reset_time(text: &str, at: Time) -> Option<Time> {
     of(text, at, &Local)
 }
@@ -63,7 +63,7 @@ const LENGTH_KEYS: [(&str, f64); 7] = [
     ("retrydelay", 1.0),
 ];
 
-/// Words before a moment or a length of time. `retrying in 5s` is none: that is the next try, not the end.
+/// Words before a moment or a length of time. `retrying in 5s` does not count: that is the next try, not the end.
 const OPENINGS: [&str; 8] =
     ["resets", "reset", "try again", "retry", "available again", "regain access", "refill", "renews"];
 
@@ -290,7 +290,7 @@ fn zone(scan: &mut Scan<'_>) -> Option<Zone> {
     if let Ok(zone) = TimeZoneDatabase::bundled().get(name) {
         return Some(Zone::Named(Named(zone)));
     }
-    // A word of the sentence that goes on is no zone; something in brackets or with a slash wants to be one.
+    // A word of the sentence that goes on is not a zone; something in brackets or with a slash wants to be one.
     let wants_to_be = name.contains('/') || (in_brackets && scan.rest().starts_with(')'));
     (!wants_to_be).then_some(Zone::Here)
 }

@@ -157,7 +157,7 @@ impl Tally {
         self.taught = Taught::default();
     }
 
-    /// Takes back the time of lines that state none: at a first look nobody knows when they were written.
+    /// Clears the time of lines that state none: at a first look it is unknown when they were written.
     pub(super) fn undate(&mut self, seen: Time) {
         // Every line of a profile's log states its own.
         if matches!(self.reader, Reader::Profile(_)) {

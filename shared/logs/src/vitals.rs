@@ -25,7 +25,7 @@ pub const MAX_SLICES: usize = 96;
 pub enum Severity {
     /// Worth knowing.
     Info,
-    /// Somebody should look.
+    /// The operator should look.
     Warning,
     /// Something is going wrong.
     Critical,
@@ -129,7 +129,7 @@ pub struct Repeat {
     pub call: String,
 }
 
-/// Tokens from one edit to the next: input that was new and output, so that a growing context alone is no loss of pace.
+/// Tokens from one edit to the next: input that was new and output, so that a growing context alone does not count as a loss of pace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pace {
     /// Edits so far.
@@ -140,7 +140,7 @@ pub struct Pace {
     pub newest: u64,
 }
 
-/// What happened within a stretch of wall time in which anything did.
+/// What happened within a stretch of wall-clock time in which anything did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
     /// Its start.

@@ -25,7 +25,7 @@ const Q_GIVEN: &str = "SELECT seq FROM sqlite_sequence WHERE name = ?1";
 const Q_HAS: &str = "SELECT EXISTS (SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2)";
 const W_GIVEN: &str = "UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1";
 const W_FIRST_GIVEN: &str = "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)";
-/// What Hermes has since 0.20, and boards of ours only where a task needs it.
+/// What Hermes has since 0.20, and Watchbill's own boards only where a task needs it.
 const PROVIDER: &str = "provider_override";
 const W_PROVIDER: &str = "ALTER TABLE tasks ADD COLUMN provider_override TEXT";
 
@@ -179,7 +179,7 @@ impl Source for Whole<'_> {
 
 impl Target for Whole<'_> {
     fn put(&mut self, table: Table, fields: &[Field], rows: Vec<copy::Row>) -> Result<()> {
-        // The one column that a board of ours may lack.
+        // The one column that Watchbill's own boards may lack.
         let provider = fields.iter().position(|field| field.name == PROVIDER);
         let mut skipped = None;
         if let Some(nth) = provider

@@ -50,8 +50,8 @@ pub(super) fn check_file(path: &Path) -> Result<Inode> {
 /// Device and number of a file, by which it is known whatever its name.
 pub(super) type Inode = (u64, u64);
 
-/// Where a connection writes: SQLite keeps the files it opened, also when somebody puts another board in their place, and
-/// would commit into what nobody will ever read.
+/// Where a connection writes: SQLite keeps the files it opened, also when another process puts another board in their place,
+/// and would commit into what nobody will ever read.
 pub(super) struct Place {
     path: PathBuf,
     board: Inode,
@@ -98,7 +98,7 @@ pub(super) fn connect(path: &Path, flags: OpenFlags, patience: &Arc<AtomicU64>) 
         .map_err(|e| told(&at, &e))?;
     conn.busy_handler(Some(jittered(Arc::clone(patience)))).map_err(|e| told(&at, &e))?;
     // Else SQLite, as it is built in, plans a statement anew for each value bound to an indexed column: two thirds of a pass.
-    // And a plan would depend on what somebody's ANALYZE left in the board.
+    // And a plan would depend on what another program's ANALYZE left in the board.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(|e| told(&at, &e))?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(conn)
@@ -121,8 +121,8 @@ fn too_many(at: &str) -> Option<Error> {
     several.err().map(|e| Error::io(at, &e))
 }
 
-/// A copy of a board whose folder this user may not write. SQLite reads a board in its own place where somebody has it open, and needs
-/// an index file beside it where nobody has.
+/// A copy of a board whose folder this user may not write. SQLite reads a board in its own place where a process has it open, and
+/// needs an index file beside it where none has.
 pub(super) fn copy(path: &Path) -> Result<Snapshot> {
     Snapshot::of(path, &["-wal", "-journal"], MAX_COPY).map_err(|e| {
         let at = path.display();
@@ -143,7 +143,7 @@ pub(super) fn copy(path: &Path) -> Result<Snapshot> {
     })
 }
 
-/// Settings of one connection. On somebody else's board the WAL is never moved back or removed by us.
+/// Settings of one connection. On a board of Hermes, we never move the WAL back or remove it.
 pub(super) fn settle(conn: &Connection, own: bool, mode: Mode) -> rusqlite::Result<()> {
     if !own {
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;

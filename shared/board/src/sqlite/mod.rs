@@ -1,6 +1,6 @@
 //! The SQLite engine: every SQL text of Watchbill's boards, and how their files are handled.
 //!
-//! The file belongs to somebody else. Measured on Hermes 0.19: after each commit it opens and closes the file, which
+//! The file belongs to Hermes. Measured on Hermes 0.19: after each commit it opens and closes the file, which
 //! by POSIX drops its own locks, so the next closing process could unlink a live WAL. Hence SQLite >= 3.51 (bundled,
 //! its guard notices that), no checkpoint and no WAL removal on our close, and never a raw open of the file.
 
@@ -46,7 +46,7 @@ use base::time::Time;
 /// `application_id` of boards made by `board init` ("WBIL"). Hermes leaves it 0.
 const OUR_APPLICATION: i64 = 0x5742_494C;
 
-/// Tables and columns as Hermes 0.19 makes them, in our own words; so Hermes itself can open a board of ours.
+/// Tables and columns as Hermes 0.19 makes them, in our own words; so Hermes itself can open a board that Watchbill made.
 const SCHEMA: &str = include_str!("schema.sql");
 
 const Q_COLUMNS: &str = "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c \
@@ -107,7 +107,7 @@ const Q_BEAT_NOTE: &str = "SELECT payload FROM (SELECT payload, created_at, id F
      AND kind = 'heartbeat' ORDER BY created_at DESC, id DESC LIMIT 1000) WHERE payload LIKE '%\"note\"%' \
      ORDER BY created_at DESC, id DESC LIMIT 1";
 
-/// Columns every known Hermes has; without one of these the file is no board.
+/// Columns every known Hermes has; without one of these the file is not a board.
 const NEEDED: [&str; 6] = ["id", "title", "assignee", "status", "created_at", "claim_lock"];
 
 /// A board in a SQLite file.
@@ -140,7 +140,7 @@ impl SqliteBoard {
     /// Opens an existing board; never makes one.
     ///
     /// # Errors
-    /// `NoInput` for a missing or empty file, `Data` for anything that is no board, `Permission`, `Io`, `Busy`.
+    /// `NoInput` for a missing or empty file, `Data` for anything that is not a board, `Permission`, `Io`, `Busy`.
     pub fn open(id: BoardId, mode: Mode, busy: Duration) -> Result<SqliteBoard> {
         let at = id.at.to_string();
         let Some(path) = id.file().map(Path::to_owned) else {
@@ -201,7 +201,7 @@ impl SqliteBoard {
         let patience = Arc::new(AtomicU64::new(millis(busy)));
         let conn =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE, &patience)?;
-        // One transaction: whoever looks at the file in between sees no board rather than half of one.
+        // One transaction: a process that looks at the file in between sees no board rather than half of one.
         let sql = format!(
             "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; {SCHEMA}; PRAGMA application_id = {OUR_APPLICATION}; COMMIT;"
         );
@@ -391,7 +391,7 @@ impl SqliteBoard {
         }
         let is_truncated = events.len() >= MAX_EVENTS;
         if is_truncated {
-            // Whoever writes a thousand comments must not push out what holds or stops the task.
+            // A thousand comments must not push out what holds or stops the task.
             let known: BTreeSet<Option<i64>> = events.iter().map(|(id, _)| *id).collect();
             let mut statement = conn.prepare_cached(&self.texts.task_turns)?;
             let mut rows = statement.query(params![id, MAX_TURNS as i64])?;
@@ -779,7 +779,7 @@ impl Board for SqliteBoard {
             let (mut states, mut last) = (Vec::new(), String::new());
             while let Some(next) = statement.query_row([&last], |row| Ok(text(row, 0)))? {
                 let state = Status::from(next.clone());
-                // What is no text is read as another one than it is compared with, and would come again.
+                // A state that is not text is read as a different one than SQLite compares with, and would come again.
                 if states.contains(&state) {
                     break;
                 }

@@ -47,7 +47,7 @@ pub(super) fn front(row: &Row<'_>, i: usize, most: usize) -> Option<String> {
     }
 }
 
-/// A cell as it can be put back.
+/// A cell in the form that an undo restores.
 pub(super) fn cell(row: &Row<'_>, i: usize) -> Cell {
     match row.get_ref(i) {
         Ok(ValueRef::Integer(n)) => Cell::Number(n),

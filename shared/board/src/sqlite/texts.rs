@@ -149,7 +149,7 @@ impl Texts {
             ),
             task_events: of_task(&format!("NOT IN ({noise})")),
             task_turns: of_task(&format!("IN ({turns})")),
-            // The highest id and not the latest time: what somebody writes under a slow clock is news too.
+            // The highest id and not the latest time: an event that was written under a slow clock is news too.
             mark: format!("SELECT max(id) FROM task_events WHERE task_id = ?1 AND kind NOT IN ({noise})"),
             board_events: of_board(""),
             turns: of_board(&format!("AND kind IN ({turns})")),

@@ -1,4 +1,4 @@
-//! What the line of an agent's log says, told alike by every format: whoever counts need not know whose line it is.
+//! What the line of an agent's log says, told alike by every format: the code that counts need not know which agent wrote it.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(crate) enum Fact<'a> {
     Session { id: Option<&'a str>, cwd: Option<&'a str>, once: bool },
     /// The model of what follows, and the size of its context where that is stated.
     Model { name: Option<&'a str>, window: Option<u64> },
-    /// It is the model's turn: somebody asked for something.
+    /// It is the model's turn: it was asked for something.
     Asked,
     /// A side of the conversation wrote; why the model stopped, in its own word.
     Wrote { by_model: bool, stop: Option<&'a str> },
@@ -51,13 +51,13 @@ pub(crate) enum Fact<'a> {
     Refused(Refusal<'a>),
     /// A tool was called.
     Called(Call<'a>),
-    /// A tool answered. `print` tells whether two answers are the same; it is made where somebody asks.
+    /// A tool answered. `print` tells whether two answers are the same; it is computed only when it is called.
     Answered { id: &'a str, failed: bool, malformed: bool, print: &'a dyn Fn() -> u64, said: &'a str },
     /// A call is known to have failed, before its answer stands in the log.
     Failed { id: &'a str, said: &'a str },
     /// The context was compacted, which held so many tokens.
     Compacted { before: Option<u64> },
-    /// The turn is over: somebody else's word is waited for.
+    /// The turn is over: the agent waits for the next message.
     Over,
 }
 

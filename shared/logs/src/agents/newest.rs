@@ -8,7 +8,7 @@ pub(crate) const MAX_FILES: usize = 20;
 /// Most entries of a folder that are looked at.
 pub(crate) const MAX_ENTRIES: usize = 10_000;
 
-/// The regular files of a folder with fitting names, the one last written first. A folder that is none has none.
+/// The regular files of a folder with fitting names, the one last written first. Empty where the path is not a folder.
 pub(crate) fn newest(folder: &Path, fits: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     if !folder.symlink_metadata().is_ok_and(|m| m.is_dir()) {
         return Vec::new();

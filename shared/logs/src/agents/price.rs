@@ -7,7 +7,7 @@ use crate::usage::Tokens;
 use crate::usage::bill::no_price;
 use base::money::Money;
 
-/// What tokens cost, in the log of an agent or of somebody else.
+/// What tokens cost, in the log of a known agent or of another program.
 #[derive(Clone, Copy)]
 pub(crate) struct Priced<'a> {
     pub(crate) prices: &'a Prices,

@@ -91,7 +91,7 @@ impl Gate {
 }
 
 impl AgentLog {
-    /// A count for a log of this format; `None` where it is none of an agent.
+    /// A count for a log of this format; `None` where no agent writes it.
     pub(crate) fn new(format: &Reader) -> Option<AgentLog> {
         let agent = format.agent()?;
         Some(AgentLog { agent, gate: Gate::default(), broken: 0, record: Record::default() })
@@ -141,7 +141,7 @@ pub(crate) fn count(
     scan(&scanned, cache, begun)
 }
 
-/// A count for a file of the format that its lines show; `None` where that is none of an agent.
+/// A count for a file of the format that its lines show; `None` where no agent writes that.
 fn begun(file: &File, size: u64) -> io::Result<Option<Begun<AgentLog>>> {
     let (reader, sure) = match sniffed(file, size, None)? {
         Shown::Surely(reader) => (reader, true),

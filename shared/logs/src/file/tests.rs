@@ -594,7 +594,7 @@ fn every_recording_in_pieces_is_the_same_as_in_one() {
     }
 }
 
-/// What stands in a store of sessions is no line of a log, whatever it looks like.
+/// What stands in a store of sessions does not count as a line of a log, whatever it looks like.
 #[test]
 fn a_store_says_nothing_as_a_log() {
     let dir = tempfile::tempdir().unwrap();

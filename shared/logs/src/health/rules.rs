@@ -107,16 +107,16 @@ fn dollars(amount: Option<Money>) -> String {
 
 /// `Stalled` and `SESSION_STALL`: one detector, two bounds.
 ///
-/// Was: cost from $5 on, older than 10 min, and no file edited ever, which is "no output" rather than "no activity", and one
+/// Was: cost from $5 on, older than 10 min, and no file edited ever: that finds "no output" rather than "no activity", and one
 /// edit disables it for good. alkdev hub's: busy, and no event for 60 s, which flags running tools, questions to a person
 /// and slow streams. Here: no progress in any of the windows since the last line, while it is the model's turn. A tool that
-/// runs is none, whatever it takes, up to a bound of its own; nor is a person who is asked, nor a turn that is over. A log
-/// that does not tell whose turn it is proves nothing.
+/// runs does not count, up to a bound of its own; nor does a person who is asked, nor a turn that is over. A log that does not
+/// tell whose turn it is proves nothing.
 fn stall(v: &Vitals, d: &Detect, now: Time, bound: i64) -> Found {
     Some((Severity::Warning, silent(v.turn, v.quiet(now)?, bound, d, now)?))
 }
 
-/// Whether somebody whose turn it is has been silent for too long, and why that is so in words: the rule behind every stall,
+/// Whether the side whose turn it is has been silent for too long, and why that is so in words: the rule behind every stall,
 /// of a log ([`Check::Stalled`](super::Check::Stalled), [`Check::SessionStall`](super::Check::SessionStall)) as of a session.
 /// `quiet` and `bound` are in seconds.
 pub fn silent(turn: Turn, quiet: i64, bound: i64, d: &Detect, now: Time) -> Option<String> {
@@ -202,9 +202,9 @@ fn error_pressure(v: &Vitals, d: &Detect) -> Option<(u64, u64, u64)> {
 
 /// `Error acceleration`.
 ///
-/// Was: errors in the last 3 windows of ten seconds against the first 3, which assumes that somebody looks every two seconds,
+/// Was: errors in the last 3 windows of ten seconds against the first 3, which assumes that the log is read every two seconds,
 /// counts a busy minute for a bad one, and never fires where the first windows have no error. Here: shares of failing calls,
-/// the newest stretch of wall time against everything before it, with a floor under what came before.
+/// the newest stretch of wall-clock time against everything before it, with a floor under what came before.
 fn error_acceleration(v: &Vitals, d: &Detect) -> Found {
     let (pressure, now, before) = error_pressure(v, d)?;
     (pressure > 100).then(|| (Severity::Warning, format!("{now} % of its calls fail, {before} % before")))
@@ -213,8 +213,8 @@ fn error_acceleration(v: &Vitals, d: &Detect) -> Found {
 /// `Cost spike`.
 ///
 /// Was: the burn of the last tick (taken for 2 s) against the average of all time, idle time included. Here: the mean cost of a
-/// slice of wall time in which anything was spent, newest stretch against before, so that waiting for a tool makes nothing a
-/// spike.
+/// slice of wall-clock time in which anything was spent, newest stretch against before, so that waiting for a tool makes
+/// nothing a spike.
 fn cost_spike(v: &Vitals, d: &Detect) -> Found {
     let total = v.cost.filter(|cost| *cost >= d.cost_from.unwrap_or_default())?;
     let lasted = v.active.zip(v.began).map_or(0, |(last, first)| last.since(first));

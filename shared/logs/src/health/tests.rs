@@ -102,7 +102,7 @@ fn silence_counts_only_on_the_models_turn() {
     let days = |days: i64| quiet(Turn::Tool { since: NOW.plus(-days * 86_400) }, days * 86_400);
     assert_eq!((days(1), days(2)), (vec![], vec!["Stalled", "SESSION_STALL"]));
     assert_eq!(quiet(Turn::Person { since: NOW.plus(-900_000) }, 900_000), [""; 0], "a person may take days");
-    // Written by a clock ahead of ours.
+    // Written by a clock that is ahead of this one.
     assert_eq!(quiet(Turn::Model, -5_000), [""; 0]);
 }
 
@@ -140,7 +140,7 @@ fn errors_accelerate_by_their_share() {
     ] {
         assert_eq!(errors(before, now), is, "{before:?} {now:?}");
     }
-    // All at once is no acceleration.
+    // All errors at once do not count as an acceleration.
     let once = Vitals { slices: vec![slice(20, 40, 39, 0)], ..well() };
     assert!(!names(&once).contains(&"Error acceleration"));
     assert!(names(&once).contains(&"HIGH_ERROR_COUNT"));

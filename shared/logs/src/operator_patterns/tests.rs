@@ -75,7 +75,7 @@ fn groups_say_when_a_limit_ends() {
         resets("back (?<time>.+)!", "back 2026-11-22T10:00:00Z!"),
         Some(Time::parse("2026-11-22T10:00:00Z").unwrap())
     );
-    // What lies in the past or too far off is no answer.
+    // A moment in the past or too far off does not count.
     for text in ["until 1795200000", "until 1995300600", "until 99999999999999999999"] {
         assert_eq!(resets("until (?<epoch>[0-9]+)", text), None, "{text}");
     }

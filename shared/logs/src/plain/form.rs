@@ -51,7 +51,7 @@ pub(super) fn failure(text: &str) -> Option<(Cause, Option<u16>)> {
     }
     let (rest, level) = after_prefix(text);
     let level = level.or_else(|| level_field(text));
-    // A log that rates its lines says itself that this one is no failure, or none that ended anything.
+    // A log that rates its lines says itself that this one is not a failure, or not one that ended anything.
     if level == Some(Level::Low) {
         return None;
     }

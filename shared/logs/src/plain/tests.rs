@@ -46,7 +46,7 @@ fn what_a_test_runner_sums_up_was_the_output_of_tests() {
         "----------------------------------------------------------------------\nRan 3 tests in 0.002s\n\nFAILED (errors=1)\n",
     ] {
         assert_eq!(of(summary), None, "{summary}");
-        // What ends the attempt after its tests is no output of theirs.
+        // What ends the attempt after its tests is not their output.
         let later = end(&format!("{summary}HTTP 503: busy\n"));
         assert_eq!(later, Some((Cause::Overloaded, Some(503))), "{summary}");
     }
@@ -222,7 +222,7 @@ fn what_stands_beneath_a_failure_belongs_to_it() {
     let http = |cause, status| Some((cause, Some(status)));
     assert_eq!(end(answer), http(Cause::Quota, 429));
     assert_eq!(end(trace), http(Cause::Overloaded, 529));
-    // No more than so many lines: a file that is printed beneath is none of it.
+    // No more than so many lines: a file that is printed beneath does not belong to it.
     assert_eq!(end(&format!("HTTP 429: x\n{}", "  y\n".repeat(59))), http(Cause::RateLimit, 429));
     assert_eq!(end(&format!("HTTP 429: x\n{}", "  y\n".repeat(70))), None);
 }

@@ -22,7 +22,7 @@ const MAX_PROVIDERS: usize = 64;
 pub(super) struct Said {
     /// As far as it can be read.
     pub(super) profile: Profile,
-    /// An endpoint is named, but stands in the environment (`${NAME}`) or is no URL.
+    /// An endpoint is named, but stands in the environment (`${NAME}`) or is not a URL.
     pub(super) is_hidden: bool,
 }
 
@@ -54,8 +54,8 @@ fn written(path: &Path) -> Option<Time> {
     i64::try_from(since.as_secs()).ok().map(Time)
 }
 
-/// The folder of a profile; `None` where the name is none: it comes from a row that anybody may have written, and must not
-/// lead out of the root.
+/// The folder of a profile; `None` where the name is not that of a profile: it comes from a row that any program may have
+/// written, and must not lead out of the root.
 pub fn home(root: &Path, name: &str) -> Option<PathBuf> {
     if name.is_empty() || name.contains(['/', '\0']) || name.starts_with('.') {
         return None;

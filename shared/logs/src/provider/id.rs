@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A provider, as far as anybody said who it is.
+/// A provider, as far as logs and configuration identify it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Id {
     /// Its name, lower case, without Hermes' `custom:`; `None` where only the endpoint is known.

@@ -1,4 +1,4 @@
-//! Where the requests of well-known providers go unless somebody says otherwise.
+//! Where the requests of well-known providers go unless a configuration says otherwise.
 
 /// Names of providers that Hermes 0.19 is built with, and the host of their interface: `PROVIDER_REGISTRY` in
 /// `hermes_cli/auth.py`, `OPENROUTER_BASE_URL`, and `plugins/model-providers`, which also hold the second names.
@@ -35,7 +35,7 @@ const HOSTS: [(&[&str], &str); 25] = [
     (&["xiaomi", "mimo", "xiaomi-mimo"], "api.xiaomimimo.com"),
 ];
 
-/// The usual host of a provider. A name with `custom:` before it is somebody's own, whatever follows.
+/// The usual host of a provider. A name with `custom:` before it is the operator's own, whatever follows.
 pub(super) fn host(provider: &str) -> Option<&'static str> {
     let name = provider.trim().to_ascii_lowercase();
     HOSTS.iter().find(|(names, _)| names.contains(&name.as_str())).map(|(_, host)| *host)

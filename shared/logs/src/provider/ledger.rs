@@ -206,7 +206,7 @@ impl Entry {
 
     fn hold(&mut self, at: Time, resets: Option<Time>, policy: &Policy) {
         let strikes = i64::from(self.strikes.saturating_sub(1));
-        // Time mends no key: without a changed configuration or somebody's word only the longest wait tries it again.
+        // Time mends no key: without a changed configuration or an operator who unblocks a task, only the longest wait tries it again.
         let first = if self.profile.is_some() { policy.hold_max } else { policy.hold };
         let wait = backoff(first, strikes, policy.hold_max, &self.key());
         let stated = resets.filter(|r| *r > at).map(|r| r.min(at.plus(policy.hold_max)));
@@ -229,7 +229,7 @@ impl Entry {
             }
             // Who tried a refused key meanwhile showed once more that nobody mended it.
             None if self.profile.is_some() => self.hold(s.at, resets, policy),
-            // One of the many that ran into the same limit; a stated time counts, whoever heard it.
+            // One of the many that ran into the same limit; a stated time counts, whichever attempt was told it.
             None => {
                 let stated = resets.map(|r| r.min(s.at.plus(policy.hold_max)));
                 self.until = stated.map_or(self.until, |r| r.max(self.until));

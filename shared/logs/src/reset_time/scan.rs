@@ -19,7 +19,7 @@ impl<'a> Scan<'a> {
         Some(Scan { rest: &text[place + key.len()..] })
     }
 
-    /// Whether the text from `start` to `end` is no part of a longer word.
+    /// Whether the text from `start` to `end` is not part of a longer word.
     pub(super) fn is_word(text: &str, start: usize, end: usize) -> bool {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let before = text[..start].chars().next_back();
@@ -177,7 +177,7 @@ impl<'a> Scan<'a> {
         u64::try_from(found).ok()
     }
 
-    /// `9:50pm`, `3 am`, `14:05`, `10:00:00.000`. A bare number is no time of day.
+    /// `9:50pm`, `3 am`, `14:05`, `10:00:00.000`. A bare number is not a time of day.
     pub(super) fn clock(&mut self) -> Option<NaiveTime> {
         let mut ahead = self.clone();
         let two = |digits: &str| digits.parse::<u32>().ok().filter(|_| digits.len() <= 2);

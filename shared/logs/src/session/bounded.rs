@@ -123,7 +123,7 @@ fn told(kept: &str) -> &str {
 pub(crate) struct Marks(VecDeque<u64>);
 
 impl Marks {
-    /// Whether a text is none of the `most` that were new last; then it is one of them. No text is always new.
+    /// Whether a text is not among the `most` that were new last; if so, it is added to them. An empty text is always new.
     pub(crate) fn is_new(&mut self, text: &str, most: usize) -> bool {
         let mark = fnv(text.bytes());
         let is_known = !text.is_empty() && self.0.contains(&mark);

@@ -38,7 +38,7 @@ pub enum Said<'a, B> {
     Nothing,
     /// A text.
     Plain(Cow<'a, str>),
-    /// A list; what is no object in it is left out.
+    /// A list; what is not an object in it is left out.
     Blocks(Vec<B>),
 }
 

@@ -182,7 +182,7 @@ fn go_on<C: Count>(
     if skip {
         return Err(io::Error::other(format!("no line ends in its last {} MiB", ask.most >> 20)));
     }
-    // What is half written is none that could not be read.
+    // A line that is half written does not count as one that could not be read.
     let is_whole = || serde_json::from_slice::<serde::de::IgnoredAny>(&rest.bytes).is_ok();
     let torn = (!rest.bytes.is_empty() && is_whole()).then(|| {
         let mut count = count.clone();

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::handle::{Owner, check, glance, is_sqlite, open};
 
-/// How long somebody who is writing is waited for. The next pass will do as well.
+/// How long to wait for another process that is writing. The next pass will do as well.
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The longest look at one store: another one may be of any size and without an index.
@@ -18,7 +18,7 @@ const MAX_TIME: Duration = Duration::from_secs(5);
 /// Longest text of one row that is looked at, in bytes.
 pub const MAX_ROW: i64 = 1 << 20;
 
-/// The columns of every table; views are none.
+/// The columns of every table; views do not count.
 const Q_COLUMNS: &str =
     "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'";
 

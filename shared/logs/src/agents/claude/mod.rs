@@ -10,7 +10,7 @@
 //! **Ends.** An attempt ended on a failure where Claude Code wrote one in the model's place (`isApiErrorMessage`),
 //! and the model said nothing after it. Before that line it has tried for minutes; what it tries again is only on
 //! stdout (`system/api_retry`). What a tool printed is never evidence. A stream that was cut in the middle of a
-//! message (`stop_reason: null`) is no failure of the API; `session` of `watchbill match` tells of it.
+//! message (`stop_reason: null`) is not a failure of the API; `session` of `watchbill match` tells of it.
 
 use std::path::{Path, PathBuf};
 
@@ -355,7 +355,7 @@ fn tool(block: &Block<'_>, tell: &mut Told<'_>) {
         arguments: &arguments,
         does,
         files: &files,
-        // The model wrote something that is no JSON in the place of arguments.
+        // The model wrote something other than JSON in the place of arguments.
         malformed: input.get("__unparsedToolInput").is_some(),
         brief: brief(input).unwrap_or(&arguments),
     }));

@@ -73,7 +73,7 @@ pub(super) fn subagents(path: &Path) -> Vec<PathBuf> {
     if path.extension().is_some_and(|e| e == "jsonl") { newest(&folder, fits) } else { Vec::new() }
 }
 
-/// The name Claude Code (2.1.197) gives the folder of a project: a dash for each UTF-16 unit that is no letter or digit.
+/// The name Claude Code (2.1.197) gives the folder of a project: a dash for each UTF-16 unit that is not a letter or digit.
 pub(crate) fn slug(real: &Path) -> String {
     let text = real.to_string_lossy();
     text.encode_utf16()

@@ -178,7 +178,7 @@ pub(super) fn text(said: &Said<'_, Piece<'_>>) -> String {
     }
 }
 
-/// Counts of tokens by name; `None` where it is no object.
+/// Counts of tokens by name; `None` where it is not an object.
 pub(super) fn counts(value: Option<&Value>) -> Option<BTreeMap<String, u64>> {
     /// More names than any version ever wrote.
     const MAX_NAMES: usize = 16;

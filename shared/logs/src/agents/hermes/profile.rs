@@ -1,7 +1,7 @@
 //! The logs of a Hermes profile (`<profile home>/logs/agent.log`, `errors.log`; Hermes 0.19 to 0.22): dated lines of all its sessions.
 //! They are never translated, and no answer of a model stands in them.
 //!
-//! The times are the wall time of the machine that wrote them, without a zone. They are taken as the wall time of
+//! The times are the local time of the machine that wrote them, without a zone. They are taken as the local time of
 //! the machine that reads, unless an offset is given; for the hour in which a clock is set back see `is_after_the_change`.
 
 use chrono::{FixedOffset, Local, MappedLocalTime, NaiveDateTime, TimeZone};
@@ -224,7 +224,7 @@ impl Format for Reader {
     }
 }
 
-/// The moment of a wall time. Where it comes twice, because the clock was set back, the second one is taken where `is_second` says so of
+/// The moment of a local time. Where it comes twice, because the clock was set back, the second one is taken where `is_second` says so of
 /// the two; `None` where it never comes.
 pub(super) fn one_of<T: Ord + Copy>(
     readings: MappedLocalTime<T>,
@@ -241,7 +241,7 @@ pub(super) fn one_of<T: Ord + Copy>(
     }
 }
 
-/// Whether a line at a wall time that comes twice was written the second time. No line is younger than the moment it was seen, nor
+/// Whether a line at a local time that comes twice was written the second time. No line is younger than the moment it was seen, nor
 /// older than the line above. Where both moments fit, it is the second one if it was seen within an hour of that, because passes look every
 /// few minutes and a file's last write is its last line: the first one would mean that nobody looked for an hour. Seen later than that, it is
 /// the first one, by which lines keep their order.

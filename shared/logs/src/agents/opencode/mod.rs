@@ -188,7 +188,7 @@ impl Reading {
         let mut statement = self.store.conn.prepare(query)?;
         let bounds =
             params![session.id, self.window.from.0, self.window.to.0, MAX_ROW, room.saturating_add(1) as i64];
-        // What is no text is a row that could not be read.
+        // A row whose value is not text could not be read.
         let mut rows = statement.query_map(bounds, |r| Ok((r.get(0)?, r.get::<_, String>(1).ok())))?;
         let (mut found, mut bytes): (Vec<(i64, Option<String>)>, usize) = (Vec::new(), 0);
         for row in rows.by_ref() {

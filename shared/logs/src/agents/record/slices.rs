@@ -1,4 +1,4 @@
-//! Stretches of wall time, few enough to be kept however long an attempt lasts.
+//! Stretches of wall-clock time, few enough to be kept however long an attempt lasts.
 
 use serde::{Deserialize, Serialize};
 

@@ -75,7 +75,7 @@ fn a_stated_time_is_honoured_up_to_the_longest_hold() {
     assert_eq!(stated(400_000).until, Time(NOW + POLICY.hold_max));
     assert_eq!(state(&stated(7_000), 10), State::OutOfQuota);
     assert!(stated(-5).until > Time(NOW), "a time that is over is none");
-    // Whoever heard it: a later sighting of the same limit states it.
+    // It counts whichever attempt was told it: a later sighting of the same limit states it.
     let resets = Some(Time(NOW + 5_000));
     let e = entry(&[bad(0, -60), seen(5, -60, News::Bad { cause: Cause::RateLimit, resets })]);
     assert_eq!((e.until, e.strikes), (Time(NOW + 5_000), 1));
@@ -195,7 +195,7 @@ proptest! {
         for (i, a) in hosts.iter().enumerate() {
             prop_assert!(hosts[i + 1..].iter().all(|b| !a.is_same(b)));
         }
-        // Whoever comes first: joining a board with itself tells nothing new.
+        // Joining a board with itself tells nothing new, whichever of the two comes first.
         prop_assert_eq!(ledger.clone().joined(ledger.entries(), &all), ledger);
     }
 }

@@ -156,7 +156,7 @@ fn lines_of_the_hour_that_comes_twice() {
         let want = if want.starts_with("23") { utc(want).plus(-86_400) } else { utc(want) };
         assert_eq!(read(&[(wall, seen)]), [want], "{wall} {seen}");
     }
-    // Seen in the morning, the order of the lines tells: a wall time that goes back is the second one, and what follows is, too.
+    // Seen in the morning, the order of the lines tells: a local time that goes back is the second one, and what follows is, too.
     let at_eight = |wall| (wall, "07:00:00");
     assert_eq!(
         read(&["02:20:00", "02:50:00", "02:49:55", "02:05:00", "02:40:00", "03:01:00"].map(at_eight)),

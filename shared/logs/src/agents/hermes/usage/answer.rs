@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 /// Whether a call failed. The rules are those of Hermes itself (`agent/display.py`, `_detect_tool_failure`), but for one: a text
-/// that merely contains the word "error" is no failure here, since a file that is read may hold it.
+/// that merely contains the word "error" is not a failure here, since a file that is read may hold it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) has_failed: bool,

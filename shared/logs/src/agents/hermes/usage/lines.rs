@@ -218,7 +218,7 @@ impl Count for ProfileLog {
     }
 }
 
-/// When a line was written. A wall time that comes twice is the first one that is neither before the attempt that is counted nor long
+/// When a line was written. A local time that comes twice is the first one that is neither before the attempt that is counted nor long
 /// before the line above: when the line was seen is not known here.
 fn moment(readings: MappedLocalTime<Millis>, above: Option<Millis>, from: Millis) -> Option<Millis> {
     let is_too_old = |first: Millis| above.is_some_and(|above| above.0 - first.0 > DISORDER * 1_000);

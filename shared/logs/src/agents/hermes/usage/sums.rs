@@ -147,13 +147,13 @@ impl Stated {
         let money = |at: usize| row.get::<_, f64>(at).ok().and_then(dollars);
         let (estimated, actual) = (money(at + 4), money(at + 5));
         let known = actual.into_iter().chain(estimated).find(|m| m.0 > 0);
-        // What a subscription includes is stated as nothing, and costs what the list says like anybody's.
+        // Hermes states 0 for what a subscription includes; that counts as unknown, and the list of prices says the cost.
         Stated { tokens, cost: known }
     }
 }
 
 impl Sums {
-    /// Adds a session; gives how it ended, `None` where it is no session of the attempt.
+    /// Adds a session; gives how it ended, `None` where it does not belong to the attempt.
     fn session(
         &mut self,
         store: &Store,

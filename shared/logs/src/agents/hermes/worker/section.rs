@@ -58,7 +58,7 @@ pub(super) struct Section {
 struct Goal {
     /// The last answer, where it is such a failure.
     failed: Option<Evidence>,
-    /// The newest line is part of an answer that is no failure.
+    /// The newest line is part of an answer that is not a failure.
     in_answer: bool,
 }
 
@@ -303,12 +303,12 @@ impl Bound {
     }
 }
 
-/// Later versions sign off with their exit code; where nothing else was found, it is the worker's own word.
+/// Later versions sign off with their exit code; where nothing else was found, the code gives the cause.
 fn exit_code(row: &Row<'_>) -> Option<Evidence> {
     let cause = match row.text.strip_prefix(EXIT)?.trim() {
         // A limit, a quota, an overload, a failure or no answer of the provider: what all of them have in common is that it failed.
         "75" => Cause::ServerError,
-        // Key, model, certificate or firewall; which of them is for somebody who can judge.
+        // Key, model, certificate or firewall: the operator has to find out which.
         "78" => Cause::Unknown,
         _ => return None,
     };

@@ -124,7 +124,7 @@ impl Walk {
                 self.answer = Some(Answer { is_bare: false, budget: self.budget.clone() });
             }
         } else if let Some(url) = row.text.strip_prefix(ENDPOINT) {
-            // Hermes writes the two together; alone it is somebody's text.
+            // Hermes writes the two together; a lone endpoint is text of a model or a tool.
             if self.provider {
                 self.endpoint = host(url);
             }

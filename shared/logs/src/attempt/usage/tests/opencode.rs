@@ -118,7 +118,7 @@ fn a_store_of_somebody_else_is_said_to_be_none() {
     let path = desk.path("x.db");
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE session (id TEXT)").unwrap();
     assert_eq!(of(&path), Usage::unknown(format!("{}: no store of opencode", path.display())));
-    // A view is none of its tables, whatever it is called.
+    // A view does not count as a table, whatever its name.
     let trick = "CREATE VIEW message AS WITH RECURSIVE n(session_id) AS (SELECT 1 UNION ALL SELECT 1 FROM n) SELECT session_id,
         1 AS time_created, 1 AS time_updated, 'x' AS data FROM n";
     Connection::open(&path).unwrap().execute_batch(trick).unwrap();
