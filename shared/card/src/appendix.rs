@@ -44,7 +44,7 @@ pub struct Commands {
     pub none_left: bool,
     /// Profiles that would help, and whose provider or key is refused now.
     pub held: Vec<String>,
-    /// More that somebody may have to run, with what it is for.
+    /// More commands that may be needed, each behind what it is for.
     pub more: Vec<(String, String)>,
 }
 

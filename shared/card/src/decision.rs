@@ -1,4 +1,4 @@
-//! What an orchestrator decides about a card's task: the words of `metadata.route`, read strictly, for somebody acts on it.
+//! What an orchestrator decides about a card's task: the words of `metadata.route`, read strictly, for a watcher acts on them.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +62,7 @@ pub struct Child {
     pub title: String,
     /// What is to be done.
     pub body: String,
-    /// Who does it; `None` is whoever has the source.
+    /// Who does it; `None` is the assignee of the source.
     pub assignee: Option<String>,
     /// Its boundaries.
     pub scope: Scope,

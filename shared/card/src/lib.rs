@@ -1,7 +1,7 @@
-//! The distress card: one standard way to say that a task is stuck and what somebody should do about it.
+//! The distress card: one standard way to say that a task is stuck and what should be done about it.
 //!
-//! Title, blocker types and template are a contract between workers, watchers and orchestrators: whoever writes such a
-//! card, the same words mean the same thing. Rendering has one form only; reading forgives what a model does to it.
+//! Title, blocker types and template are a contract between workers, watchers and orchestrators: the
+//! same words mean the same thing on a card of any author. Rendering has one form only; reading forgives what a model does to it.
 
 mod appendix;
 pub mod decision;
@@ -153,7 +153,7 @@ impl std::fmt::Display for State {
     }
 }
 
-/// The template's fields. An absent one is said as `unknown`: a guess on a card sends somebody the wrong way.
+/// The template's fields. An absent one is said as `unknown`: a guess on a card misleads its reader.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distress {
     /// The stuck task.
@@ -176,7 +176,7 @@ pub struct Distress {
     pub state: State,
 }
 
-/// What may be done by whoever takes the card; word for word the same on every card.
+/// What the assignee of the card may do; word for word the same on every card.
 const SCOPE_GUARD: &str = "## Scope Guard\n\
      DO NOT touch: anything outside diagnosing and remediating the blocker described above\n\
      Only fix: assign, split, reassign, or unblock the source task\n";
@@ -194,7 +194,7 @@ impl Distress {
             said.unwrap_or_else(|| "unknown".to_owned())
         };
         let state = match &self.state {
-            // A stash nobody can name is no place to look at.
+            // A stash without a name cannot be found.
             State::Stashed(name) => match quote::inline(name, 80) {
                 name if name.is_empty() => State::Unknown,
                 name => State::Stashed(name),

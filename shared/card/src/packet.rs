@@ -5,8 +5,8 @@
 //! 8,192. So a packet has at most [`MAX_PACKET`] bytes, and says the most important first.
 //!
 //! What is known is data ([`Packet`]), gathered elsewhere; this module only puts it into words. Text that comes from logs,
-//! git or workers is masked ([`base::redact`]), made one plain line ([`base::quote`]), and stands behind a label of ours:
-//! no line of a packet begins with somebody else's word.
+//! git or workers is masked ([`base::redact`]), made one plain line ([`base::quote`]), and stands behind a label of
+//! Watchbill: no line of a packet begins with the text of others.
 
 mod fit;
 pub mod record;
@@ -31,7 +31,7 @@ const MAX_TITLE: usize = 300;
 pub struct Packet {
     /// Where the worker itself said it stood.
     pub record: Option<Record>,
-    /// Whether other hands changed the working tree since the attempt was interrupted.
+    /// Whether others changed the working tree since the attempt was interrupted.
     pub drift: Drift,
     /// Checks that earlier attempts failed, newest first.
     pub failures: Vec<Failure>,
@@ -48,7 +48,7 @@ pub enum Drift {
     /// Nothing that needs a warning.
     #[default]
     None,
-    /// Other hands changed these paths.
+    /// Others changed these paths.
     Changed(Vec<String>),
     /// It cannot be told, for this reason.
     Unknown(String),

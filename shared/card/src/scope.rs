@@ -26,7 +26,7 @@ pub struct Scope {
     pub concern: Option<String>,
     /// Files and packages the worker may change: globs where it can be, else the words of the author.
     pub in_scope: Vec<String>,
-    /// Files and packages the worker must leave alone, in the same forms.
+    /// Files and packages the worker must not change, in the same forms.
     pub out_of_scope: Vec<String>,
     /// The most files the task should change.
     pub max_files: Option<u32>,
@@ -84,7 +84,7 @@ impl Scope {
 
 /// Puts `scope` into `body`: in the place of the fields of its scope section, under the heading that is
 /// there, or as a new section at the end. Everything else stays byte for byte, above all text in the section
-/// that is no field of it.
+/// outside of its fields.
 #[must_use]
 pub fn put(body: &str, scope: &Scope) -> String {
     let lines = section::lines(body);

@@ -48,7 +48,7 @@ pub fn lines(additions: &[Addition]) -> String {
 /// The text of the file `path` with all of these in it.
 ///
 /// # Errors
-/// [`Kind::Config`]: the text is no valid configuration, before or afterwards; or a key cannot be added to it line by line, as where
+/// [`Kind::Config`]: the text is not a valid configuration, before or afterwards; or a key cannot be added to it line by line, as where
 /// it is set already or its table is written as `{ ... }`.
 pub fn add(path: &Path, text: &str, additions: &[Addition]) -> Result<String> {
     let mut wanted = parsed(path, text)?;

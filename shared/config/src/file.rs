@@ -35,7 +35,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
     String::from_utf8(bytes).map(Some).map_err(|_| fail(&"not UTF-8").hint("save it as UTF-8 text"))
 }
 
-/// The file or its folder, where that is a link that leads nowhere: somebody keeps a configuration elsewhere, and it is not there.
+/// The file or its folder, where that is a link that leads nowhere: the operator keeps a configuration elsewhere, and it is not there.
 fn dangling(path: &Path) -> Option<&Path> {
     let is_link = |p: &&Path| p.symlink_metadata().is_ok_and(|m| m.is_symlink()) && p.metadata().is_err();
     path.ancestors().take(2).find(is_link)

@@ -13,7 +13,7 @@ use super::rules::{Given, Read};
 /// name: type = default, rule;
 /// ```
 ///
-/// and `+ name: type;` at the end is a field that is no key.
+/// and `+ name: type;` at the end is a field that is not a key.
 macro_rules! declare_sections {
     ($(
         #[doc = $about:literal]

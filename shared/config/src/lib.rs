@@ -99,7 +99,7 @@ impl Config {
     ///
     /// # Errors
     /// [`Kind::Config`]: a file that was asked for and is not there, that cannot be read, that others could
-    /// have written, or that is no TOML; an unknown section, key or variable; a value of the wrong type or
+    /// have written, or that is not TOML; an unknown section, key or variable; a value of the wrong type or
     /// out of its range; two values that contradict each other.
     pub fn load(given: Option<&Path>, env: &Env) -> Result<Loaded> {
         load_over(Path::new(SYSTEM_FILE), given, env)

@@ -84,7 +84,7 @@ pub(super) fn env(loaded: &mut Loaded, env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// Takes a variable's name apart, if it is one of ours.
+/// Takes the name of a variable apart, if the variable is one of Watchbill.
 fn split(name: &OsStr) -> Option<(&str, &'static str, &str)> {
     let name = name.to_str()?;
     let rest = name.strip_prefix("WATCHBILL_")?;

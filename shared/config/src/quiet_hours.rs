@@ -55,9 +55,9 @@ impl QuietHours {
 pub enum NextClock {
     /// Once on that day.
     Once(Time),
-    /// Twice on that day, since the clock is put back: the later one.
+    /// Twice on that day, since the clock is set back: the later one.
     Later(Time),
-    /// Not at all on that day, the next one: the clock is put forward over it.
+    /// Not at all on that day, the next one: the clock is set forward over it.
     Skipped(NaiveDate),
 }
 
@@ -194,7 +194,7 @@ mod tests {
             ("22:00-07:00", "2026-03-28T23:00:00+01:00", Some("2026-03-29T07:00:00+02:00")),
             // 02:30 is not there that night.
             ("22:00-02:30", "2026-03-29T01:00:00+01:00", Some("2026-03-29T03:30:00+02:00")),
-            // Put back: one hour more, and 02:30 is there twice.
+            // Set back: one hour more, and 02:30 is there twice.
             ("22:00-07:00", "2026-10-24T23:00:00+02:00", Some("2026-10-25T07:00:00+01:00")),
             ("22:00-02:30", "2026-10-25T02:10:00+02:00", Some("2026-10-25T02:30:00+02:00")),
             ("22:00-02:30", "2026-10-25T02:10:00+01:00", Some("2026-10-25T02:30:00+01:00")),

@@ -71,7 +71,7 @@ pub(super) trait Rule {
     }
 }
 
-/// A value of a file that is none of this kind.
+/// The fault of a value of a file that is of another kind.
 pub(super) fn wrong_kind<T>(value: &DeValue<'_>) -> Read<T> {
     Err(format!("is {}", kind(value)))
 }

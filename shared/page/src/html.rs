@@ -2,7 +2,7 @@
 //! disk or put behind any web server, and a browser that shows it reads it again every minute.
 //!
 //! What stands in it is written by strangers. It is only ever put between two tags, never into one: attributes hold
-//! numbers, times and words of ours.
+//! numbers, times and fixed words.
 
 mod axis;
 mod interventions;

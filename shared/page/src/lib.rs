@@ -1,5 +1,5 @@
 //! The page for the morning: what runs and ran on a board, what it used, what it may use, and what needs a person. Plain data
-//! and one renderer for each form (`text`, `html`); who makes it is no business of theirs.
+//! and one renderer for each form (`text`, `html`); they do not depend on who makes it.
 
 pub mod html;
 mod plain;

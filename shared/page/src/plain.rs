@@ -1,4 +1,4 @@
-//! Text from boards, logs and repositories on its way to somebody's eyes: on one line, of a bounded length, and without
+//! Text from boards, logs and repositories on its way to a reader: on one line, of a bounded length, and without
 //! characters that steer a terminal or turn what stands around them.
 
 use base::clip::clip;

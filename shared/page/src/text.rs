@@ -188,7 +188,7 @@ fn provider_line(p: &ProviderView, now: Time) -> String {
     format!("{} {state}{last}", p.name)
 }
 
-/// `03:12` on the clock of whoever reads it, as in every other line for people; whole where that may be another day's.
+/// `03:12` on the reader's clock, as in every other line for people; whole where that may be another day's.
 fn clock(t: Time, now: Time) -> String {
     if now.since(t).saturating_abs() < 86_400 { t.local_minute() } else { t.to_string() }
 }

@@ -49,7 +49,7 @@ pub(super) fn money(m: Option<Money>) -> String {
     m.map_or_else(|| UNKNOWN.to_owned(), |m| m.to_string())
 }
 
-/// `9999`, `12.3k`, `4.5M`, `6.7G`, rounded down: three digits are all anybody compares.
+/// `9999`, `12.3k`, `4.5M`, `6.7G`, rounded down: three digits are enough to compare.
 pub(super) fn short(n: u64) -> String {
     let (unit, letter) = match n {
         0..10_000 => return n.to_string(),

@@ -1,4 +1,4 @@
-//! Who spoke last: a person's or an orchestrator's word stands, and starts what we count afresh.
+//! Who decided last: a decision of the operator or an orchestrator stands, and starts what we count afresh.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ pub const HAND: &str = "board";
 /// What `watchbill undo` signs its events with.
 pub const UNDO: &str = "undo";
 
-/// Whether one of the watchers left an event; everybody else's word starts the counters afresh.
+/// Whether one of the watchers left an event; those of all others start the counters afresh.
 pub fn is_ours(e: &Event) -> bool {
     e.by().is_some_and(|by| NAMES.contains(&by))
 }
@@ -30,8 +30,8 @@ pub fn is_of_programs(e: &Event) -> bool {
     e.by().or_else(author).is_some_and(|by| by == UNDO || NAMES.contains(&by))
 }
 
-/// The event that says who parked a task which is parked now. An `unblocked` behind it released nothing, for the row says
-/// otherwise: whoever wrote that would let the hold last for ever.
+/// The event that says who scheduled a task which is scheduled now. An `unblocked` behind it released nothing, for the row says
+/// otherwise: a forged one would let the hold last for ever.
 pub fn parked(d: &Detail) -> Option<&Event> {
     let newest = d.events.iter().rev().find(|e| matches!(e.kind, EventKind::Scheduled | EventKind::Status));
     newest.filter(|e| e.kind == EventKind::Scheduled)
@@ -50,13 +50,13 @@ pub fn is_fresh_start(e: &Event) -> bool {
 }
 
 /// Whether an event starts anew what is counted of a task. What an orchestrator runs while it works on the task's own card bears
-/// nobody's name and is no person's word: it decides, and the counts go on.
+/// nobody's name and is not the operator's command: the orchestrator decides, and the counts go on.
 pub fn starts_anew(d: &Detail, e: &Event) -> bool {
     let during = |(from, to): &(Time, Option<Time>)| e.at >= *from && to.is_none_or(|to| e.at <= to);
     is_fresh_start(e) && (e.kind == EventKind::Completed || !d.card_work.iter().any(during))
 }
 
-/// Whether somebody gave a card to somebody after it was made; they meant it.
+/// Whether a card was assigned on purpose: after it was made, and not by a watcher.
 pub fn was_given(card: &Detail) -> bool {
     card.events.iter().any(is_assignment)
 }
@@ -66,8 +66,8 @@ pub fn is_assignment(e: &Event) -> bool {
     e.kind == EventKind::Assigned && !is_ours(e)
 }
 
-/// Whether somebody who may say so wants this task skipped: a body line `watchbill: no-heal`, or a comment that
-/// begins with it, by an author that is no worker. `watchbill: heal` in a later comment takes it back. `person`:
+/// Whether an author who may say so wants this task skipped: a body line `watchbill: no-heal`, or a comment that
+/// begins with it, by an author that is not a worker. `watchbill: heal` in a later comment ends that. `person`:
 /// whom the configuration names as `people.assignee`, who is one also where a profile has that name, but for a task that profile
 /// worked on.
 pub fn is_opted_out(seen: &Detail, profiles: &Profiles, person: Option<&str>) -> bool {
@@ -130,8 +130,8 @@ pub fn is_turn(e: &Event) -> bool {
     !around && !EventKind::NOISE.contains(&e.kind) && !e.kind.as_str().starts_with("watchbill_")
 }
 
-/// The word with which somebody took back what one of us did, as long as nothing happened to the task since and nobody said
-/// `watchbill: heal`. Whoever undoes something would otherwise see it done again by the next pass.
+/// The event with which the operator undid a step of a watcher, as long as nothing happened to the task since and nobody said
+/// `watchbill: heal`. Otherwise the next pass would do again what was undone.
 pub fn undone(d: &Detail) -> Option<&Event> {
     let at = d.events.iter().rposition(|e| e.kind == EventKind::Undone && e.by() == Some(UNDO))?;
     let undone = &d.events[at];
@@ -147,7 +147,7 @@ pub fn undone(d: &Detail) -> Option<&Event> {
     (!over).then_some(undone)
 }
 
-/// Why no watcher acts on a task whatever is wrong with it, if so: somebody said so, or took back what a watcher did.
+/// Why no watcher acts on a task whatever is wrong with it, if so: it is marked, or the step of a watcher was undone.
 pub fn hands_off(seen: &Detail, profiles: &Profiles, person: Option<&str>) -> Option<String> {
     if is_opted_out(seen, profiles, person) {
         return Some("marked `watchbill: no-heal`".into());
@@ -166,7 +166,7 @@ pub fn our_hold(d: &Detail) -> Option<(&Event, &Value)> {
     }
     let newest = parked(d)?;
     let ours = is_ours(newest);
-    // Nothing of ours is ever put over somebody else's schedule; what says so is forged.
+    // No watcher holds a task that is scheduled by others; an event that says so is forged.
     let at = d.events.iter().rposition(|e| e == newest).map_or(0, |at| at + 1);
     let steps = d.events[..at].iter().rev();
     let steps = steps
@@ -177,7 +177,7 @@ pub fn our_hold(d: &Detail) -> Option<(&Event, &Value)> {
     Some((newest, newest.trail().filter(|_| ours)?.get("hold")?))
 }
 
-/// The cause that a hold or a trail of ours names, where it is one we know.
+/// The cause that a hold or a trail of a watcher names, where it is one we know.
 pub fn cause_in(word: &Value) -> Option<Cause> {
     serde_json::from_value(word.get("cause")?.clone()).ok()
 }

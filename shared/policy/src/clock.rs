@@ -17,7 +17,7 @@ const WRONG: i64 = 2 * 86_400;
 /// So many of the newest events show whether a row is wrong, or the clock of this machine.
 const SAMPLE: u32 = 200;
 const MOVED: i64 = 60;
-/// A time above this is no number of seconds of this age.
+/// A time above this is not in seconds.
 const MILLIS: i64 = 100_000_000_000;
 /// Under this name the state file remembers when a pass saw that the clock had been set.
 const SET: &str = "clock-set:";

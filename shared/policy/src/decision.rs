@@ -58,7 +58,7 @@ pub struct Left {
 }
 
 impl Left {
-    /// A task that is left alone for this reason.
+    /// A task that is skipped for this reason.
     pub fn new(task: &str, because: impl Into<String>) -> Left {
         Left { task: task.to_owned(), because: because.into(), unknown: false, next: None }
     }
@@ -81,7 +81,7 @@ impl Left {
 pub struct Decision {
     /// What to change, at most one step a task.
     pub steps: Vec<Step>,
-    /// What was looked at and left alone.
+    /// What was looked at and skipped.
     pub left: Vec<Left>,
     /// What could not be looked at or changed: said in every pass, which ends with exit 1.
     pub findings: Vec<String>,

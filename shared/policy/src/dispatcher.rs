@@ -22,7 +22,7 @@ pub const TICKED: i64 = 600;
 pub const BUSY: i64 = 3_600;
 
 /// How many tasks of these have been ready for one of `known` for so long that a dispatcher would have started them, by the newest
-/// events of the board. Cards do not count, nor does what no dispatcher starts: what is for nobody, and what somebody claims.
+/// events of the board. Cards do not count, nor does what no dispatcher starts: tasks without an assignee, and claimed ones.
 pub fn waiting(rows: &[Task], known: &Profiles, events: &[(String, Event)], now: Time) -> usize {
     // Who claimed it made it no readier.
     use EventKind::{Claimed, Spawned};
@@ -70,7 +70,7 @@ fn ids(rows: &[Task], is_such: impl Fn(&&Task) -> bool) -> BTreeSet<String> {
     rows.iter().filter(is_such).map(|t| t.id.clone()).collect()
 }
 
-/// Whether somebody began with what was ready. Newer Hermes keeps a place for reviews alone: to start one is no word on what is ready.
+/// Whether a ready task was claimed. Newer Hermes keeps a place for reviews alone: the start of one tells nothing of ready tasks.
 fn is_start(e: &Event) -> bool {
     let is_review =
         || e.payload.get("source_status").and_then(|s| s.as_str()) == Some(Status::Review.as_str());
@@ -102,7 +102,7 @@ pub fn not_promoted(
 }
 
 /// Tasks in `todo` on a board without a dispatcher that wait for no other task, and to which nothing happened in that time. `heal` makes
-/// ready what waited for others; here somebody may have meant it so. `links` are those of this state.
+/// ready what waited for others; here the operator may have meant it so. `links` are those of this state.
 pub fn waits_for_nothing(
     rows: &[Task],
     links: &[Link],
@@ -158,7 +158,7 @@ impl<'a> Starts<'a> {
         }
     }
 
-    /// Whether nothing was started and nothing runs: no work takes anybody's place.
+    /// Whether nothing was started and nothing runs: no work takes a place.
     fn is_none(&self) -> bool {
         self.started.is_empty() && self.runs.is_empty()
     }
@@ -272,7 +272,7 @@ pub fn patience(rows: &[Task], runtime: &Runtime) -> i64 {
     if runs && !runtime.is_daemon { BUSY } else { TICKED }
 }
 
-/// Events that only a dispatcher's tick writes, or a hand that does its work.
+/// Events that only a dispatcher's tick writes, or a command that does its work.
 const TICKS: [EventKind; 12] = [
     EventKind::Claimed,
     EventKind::Spawned,

@@ -24,8 +24,8 @@ impl Endless {
 }
 
 /// The tasks among these rows that wait for ever, by their links. A dispatcher of Hermes takes what is not on the board for done, and so does
-/// whoever completes a task; on a board of `board init` nobody looks at a task all of whose parents are gone. Cards are left out: `route-blocked`
-/// takes them out of a circle.
+/// any command that completes a task; on a board of `board init` nobody looks at a task all of whose parents are gone. Cards are left
+/// out: `route-blocked` takes them out of a circle.
 pub fn of(links: &[Link], rows: &[Task], own_board: bool) -> BTreeMap<String, Endless> {
     let waits = rows.iter().filter(|t| t.status == Status::Todo && !is_card(t));
     let waits: BTreeSet<&str> = waits.map(|t| t.id.as_str()).collect();

@@ -59,7 +59,7 @@ pub fn held_for(d: &Detail) -> Option<(&Value, Cause)> {
         None => {
             let ours = d.events.iter().enumerate().rev().filter(|(_, e)| authorship::is_ours(e));
             let ours = ours.filter_map(|(at, e)| Some((at, e.trail()?)));
-            // A decision that cannot be carried out leaves it as blocked as it was, by nobody's word.
+            // A decision that cannot be carried out leaves it blocked as it was, without a block of its own.
             let stays = d.task.status == Status::Blocked && !hermes::is_sticky(&d.events);
             let claimed = d.events.iter().rposition(|e| e.kind == EventKind::Claimed);
             let is_tied = |(at, trail): &(usize, &Value)| {
@@ -100,9 +100,9 @@ pub fn unstarted(d: &Detail) -> Option<&str> {
     (is_open && cause::stays(newest)).then_some(newest)
 }
 
-/// Since when a card waits for somebody to take it, where that is longer than `patience` seconds.
+/// Since when a card waits for a worker to take it, where that is longer than `patience` seconds.
 pub fn untaken(card: &Detail, now: Time, patience: i64) -> Option<Time> {
-    // That a claim which nobody made was taken away is no turn of it.
+    // The end of a leaked claim does not count as a turn of the card.
     let is_leak = |e: &Event| {
         e.kind == EventKind::Reclaimed && e.by() == Some(HEAL) && e.payload.get("prev_lock").is_some()
     };

@@ -88,7 +88,7 @@ pub fn no_orchestrator(name: &str, is_unlisted: bool) -> (String, String) {
     }
 }
 
-/// What a task waits for that only a person can give: a key, a quota and money, an address at which somebody answers, or a path or a
+/// What a task waits for that only a person can give: a key, a quota and money, an address that answers, or a path or a
 /// program of this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lacking {

@@ -49,7 +49,7 @@ pub trait LogReader {
     fn read(&self, ask: &LogAsk<'_>, cache: &mut Cache) -> Reading;
 }
 
-/// Who dispatches on a board, as far as anybody can see.
+/// Who dispatches on a board, as far as can be seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dispatcher {
@@ -548,7 +548,7 @@ mod tests {
             ),
             // What the worker's own log tells needs no other.
             (Some(format!("{begun}❌ API failed after 2 retries — HTTP 503: busy\n")), "luna", "ended"),
-            // No log at all is no evidence.
+            // A missing log is not evidence.
             (Some(begun.to_owned()), "sol", "nothing"),
             (None, "sol", "absent"),
         ] {

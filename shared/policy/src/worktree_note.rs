@@ -1,4 +1,4 @@
-//! The state of a working tree when its task is put into other hands, as one word for the event that says so.
+//! The state of a working tree when its task is given to another profile, as one word for the event that says so.
 //!
 //! It is told, and never decided by: a tree that is not known stops no move.
 
@@ -21,14 +21,14 @@ const TREES_LIMIT: Duration = Duration::from_secs(20);
 /// Most bytes of why a tree is not known.
 const MAX_WHY: usize = 200;
 
-/// Actions that put a task into other hands. A person's are none: they have eyes.
+/// Actions that give a task to another profile. An escalation does not count: a person can look at the tree.
 const GIVES: [StepAction; 3] = [StepAction::Move, StepAction::Give, StepAction::StandIn];
 
-/// What is known of the working tree of a task that changes hands.
+/// What is known of the working tree of a task that gets another assignee.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TreeNote {
-    /// The hash of its state, behind the method's word: `git:9f2c11ab03d4e5f6`.
+    /// The hash of its state, behind the name of the method: `git:9f2c11ab03d4e5f6`.
     Tree(String),
     /// Why that is not known, on one line.
     Unknown(String),
@@ -67,7 +67,7 @@ impl TreeNote {
     }
 }
 
-/// Looks at the trees of what steps put into other hands, and at nothing else: git is slow. Several tasks may share one.
+/// Looks at the trees of tasks that steps give to another profile, and at nothing else: git is slow. Several tasks may share one.
 pub fn observe<'a>(
     state: &StateReader<'_>,
     steps: &[Step],

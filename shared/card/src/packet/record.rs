@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for Said {
 }
 
 impl Said {
-    /// Records a value, without secrets and what cannot be shown; a blank one takes back what was there.
+    /// Records a value, without secrets and what cannot be shown; a blank one removes what was there.
     pub fn put(&mut self, field: Field, text: &str) {
         match quote::inline(text, MAX_CHARS) {
             blank if blank.is_empty() => drop(self.0.remove(&field)),
@@ -114,7 +114,7 @@ pub struct Record {
     /// What it says.
     #[serde(flatten)]
     pub said: Said,
-    /// The working tree as it was then, as the worker's program hashed it. Anybody may have written it: it is shown and
+    /// The working tree as it was then, as the worker's program hashed it. Any process may have written it: it is shown and
     /// compared with nothing.
     pub tree: Option<String>,
 }
@@ -150,7 +150,7 @@ pub fn payload(said: &Said, tree: Option<&str>) -> Value {
     packet
 }
 
-/// The newest record of a task that says something. What is no text in it, or has no name we know, is passed over.
+/// The newest record of a task that says something. What is not text in it, or has no name we know, is skipped.
 pub fn latest(d: &Detail) -> Option<Record> {
     d.events.iter().rev().filter(|e| e.kind == EventKind::PacketRecorded).find_map(|e| {
         let packet = e.trail()?.get("packet")?;

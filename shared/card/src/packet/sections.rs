@@ -44,7 +44,7 @@ pub(super) fn of(p: &Packet) -> Vec<Section> {
     parts.into_iter().flatten().collect()
 }
 
-/// A part with lines; without any it is no part: a heading with nothing below it tells nothing.
+/// A part with lines; without any there is no part: a heading with nothing below it tells nothing.
 fn part(head: impl Into<String>, lines: Vec<Line>, share: usize, rank: u8) -> Option<Section> {
     (!lines.is_empty()).then(|| Section { head: head.into(), lines, share, least: LEAST_LINE, rank })
 }

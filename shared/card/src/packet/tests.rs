@@ -333,7 +333,7 @@ fn nothing_hostile_begins_a_line_and_no_secret_is_told() {
     assert_eq!(text.matches("\nYou are resuming").count(), 1, "{text}");
 }
 
-/// Every place of a packet that holds somebody else's words.
+/// Every place of a packet that holds text of others.
 fn hostile(words: &[String]) -> Packet {
     let word = |n: usize| words[n % words.len()].clone();
     let some = |n: usize| Some(word(n));

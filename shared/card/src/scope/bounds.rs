@@ -44,7 +44,7 @@ const REST: [&str; 9] = [
 /// The most specific entry that matches decides, whichever list it is on: the path itself, then the longest literal beginning
 /// (for a folder or a package its path with a slash, for a name at any depth the path it names, for a glob all before its
 /// first wildcard), then words for everything. Between equals, out of scope wins; so does a pattern of names out of scope
-/// (`*.snap`, `**/generated/**`), but over the path itself: whoever writes one means it wherever work is done.
+/// (`*.snap`, `**/generated/**`), but over the path itself: such a pattern is meant wherever work is done.
 #[derive(Debug, Clone, Default)]
 pub struct Bounds {
     ins: Vec<Entry>,
@@ -237,7 +237,7 @@ impl Entry {
         }
     }
 
-    /// Whether these are words or code rather than a name: they name no path that anybody would give a file.
+    /// Whether these are words or code rather than a name: nobody would give a file such a path.
     pub(super) fn is_prose(&self) -> bool {
         self.is_doubtful && self.broken.is_none() && !self.text.contains(['/', '.', '*'])
     }

@@ -37,7 +37,7 @@ pub enum FlawKind {
     Contradictory,
     /// It limits nothing, or less than the policy asks.
     TooBroad,
-    /// It is a field of ours, and its value cannot be read or never names anything.
+    /// It is a field of Watchbill, and its value cannot be read or never names anything.
     NotUnderstood,
 }
 

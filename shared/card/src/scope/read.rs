@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a line without a label of ours still belongs to the field before it.
+/// Whether a line without a label of Watchbill still belongs to the field before it.
 fn continues(current: &Current, line: &Split<'_>) -> bool {
     let below = line.bullet && current.indent.is_none_or(|indent| line.indent > indent);
     let foreign = line.text.split_once(": ").is_some_and(|(label, _)| is_label(label));

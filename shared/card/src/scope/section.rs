@@ -113,7 +113,7 @@ pub(super) fn heading(text: &str) -> Option<(usize, &str)> {
     let rest = text.trim_start_matches(' ');
     let title = rest.trim_start_matches('#');
     let level = rest.len() - title.len();
-    // `##Scope` is no heading in CommonMark, and models write it; `#Scope` is more likely a tag.
+    // `##Scope` is not a heading in CommonMark, but models write it; `#Scope` is more likely a tag.
     let spaced = title.is_empty() || title.starts_with([' ', '\t']) || level >= 2;
     let ok = text.len() - rest.len() <= 3 && (1..=6).contains(&level) && spaced;
     ok.then_some((level, title.trim()))

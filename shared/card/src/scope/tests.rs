@@ -134,7 +134,7 @@ fn a_section_ends_where_its_level_does() {
     let want = Scope { max_files: Some(5), iterations: Some(40), ..Scope::default() };
     assert_eq!(Scope::parse(body), Some(want.clone()));
     assert_eq!(Scope::parse(&body.replace("### O", "# O")), Some(want));
-    // A comment in a script is no heading.
+    // A comment in a script is not a heading.
     let body = "## Scope\n- Max files: 5\n```sh\n# Scope\n# - Max files: 7\n```\n- Iteration budget: 40\n";
     assert_eq!(Scope::parse(body).and_then(|s| s.iterations), Some(40));
 }
@@ -354,7 +354,7 @@ proptest! {
         };
         prop_assert!(put.starts_with(&raw(&lines[..=at.heading])));
         prop_assert!(put.ends_with(&raw(&lines[at.end..])));
-        // Within the section, every line that is no part of a field is still there, in its order.
+        // Within the section, every line outside of the fields is still there, in its order.
         let section = inner(&lines, &at);
         let known = read::read(section).known;
         let mut left = put.split_inclusive('\n');

@@ -21,7 +21,7 @@ pub(super) fn section(o: &Overview) -> String {
     let known = KINDS.iter().map(|kind| row(&axis, kind, o, |t| t.what == *kind));
     let other = row(&axis, "other", o, |t| !KINDS.contains(&t.what.as_str()));
     let rows: String = known.chain([other]).collect();
-    // The newest ones are what somebody in the morning asks about.
+    // The newest ones are what the operator asks about in the morning.
     let newest: Vec<&Intervention> = o.interventions.iter().rev().take(MAX_LISTED).collect();
     let heads = ["when", "task", "what", "by", "because"];
     let all = table(&heads, newest.iter().map(|t| cells(t, o)));

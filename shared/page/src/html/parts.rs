@@ -29,7 +29,7 @@ pub fn command(text: &str) -> String {
     format!("<pre class=\"command\"><code>{}</code></pre>", escaped(&line, MAX_COMMAND))
 }
 
-/// Somebody's text within a line of ours: its own direction of writing ends with it.
+/// Text of others within a line of the page: its own direction of writing ends with it.
 pub fn quoted(text: &str, most: usize) -> String {
     format!("<bdi>{}</bdi>", escaped(text, most))
 }

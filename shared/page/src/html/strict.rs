@@ -24,7 +24,7 @@ pub const NASTY: [&str; 20] = [
     "\n\r\t",
 ];
 
-/// Attributes of ours, and what their values must look like.
+/// Attributes of the page, and what their values must look like.
 fn is_ours(name: &str, value: &str) -> bool {
     let all = |ok: fn(char) -> bool| value.chars().all(ok);
     match name {

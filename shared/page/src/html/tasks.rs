@@ -20,7 +20,7 @@ const MAX_LINES: usize = 50;
 const AT_ONCE: usize = 4;
 /// Most of anything a task has several of.
 const MAX_PARTS: usize = 20;
-/// Most characters of a decision; a cut one is none.
+/// Most characters of a decision; a longer one is not shown.
 const MAX_DECISION: usize = 20_000;
 
 /// Tasks with verdicts.

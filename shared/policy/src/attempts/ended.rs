@@ -131,7 +131,7 @@ pub fn remembered(d: &Detail) -> impl Iterator<Item = &Run> {
 /// Finished attempts and the lines they ended on, the newest first: the last parts of the log beside the newest attempts. Nothing in
 /// the log says which part is whose. Where it has one part for each attempt, they are in the same order; else they are compared as
 /// far as attempts followed one another at once, because across a pause one may have written none. A claim without a process gets
-/// a part only where there is one for each attempt, or where no attempt had a process: somebody else starts the workers then.
+/// a part only where there is one for each attempt, or where no attempt had a process: Hermes does not start the workers then.
 pub fn told<'a>(d: &'a Detail, reading: &'a Reading) -> Vec<(&'a Run, &'a Evidence)> {
     if !matches!(reading.end, LogEnd::Ended(_)) && reading.earlier.is_empty() {
         return Vec::new();
@@ -211,7 +211,7 @@ mod tests {
                 50,
                 &[(9, Cause::RateLimit), (8, Cause::Quota), (7, Cause::ProtocolViolation)],
             ),
-            // The newest attempt runs. What it says so far is no end; where it said nothing, the last part is the one before.
+            // The newest attempt runs. What it says so far is not an end; where it said nothing, the last part is the one before.
             (&open, &[l, q, p], 40, &[(8, Cause::Quota), (7, Cause::ProtocolViolation)]),
             (&open, &[None, q, p], 50, &[(8, Cause::Quota), (7, Cause::ProtocolViolation)]),
             (&open, &[q, p], 51, &[(8, Cause::Quota), (7, Cause::ProtocolViolation)]),

@@ -37,7 +37,7 @@ pub struct SessionSeen {
     pub left: Vec<Orphan>,
 }
 
-/// How a session stands, by its server's word and its rows.
+/// How a session stands, as its server and its rows say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -52,7 +52,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// What several say together: whoever may be at work, or may not be told of, comes first.
+    /// What several say together: one that may be at work, or of which nothing can be told, comes first.
     pub fn and(self, other: Standing) -> Standing {
         let rank = |s: &Standing| match s {
             Standing::AtWork => 0,

@@ -13,14 +13,14 @@ pub struct Tally {
     pub resets: i64,
     /// Requeues that were proven not the task's fault.
     pub uncounted: i64,
-    /// Times it was parked.
+    /// Times it was held.
     pub holds: i64,
     /// We said we are done with it.
     pub escalated: bool,
 }
 
-/// The events of the present episode, which began at the last word of somebody else or after `decay` seconds of
-/// proven healthy work, whichever is later.
+/// The events of the present episode, which began at the last event that starts the counters afresh or after `decay`
+/// seconds of proven healthy work, whichever is later.
 pub fn episode(seen: &Detail, decay: i64) -> impl Iterator<Item = &Event> {
     let healthy = seen.runs.iter().filter(|r| lived(r) >= decay).map(|r| r.started_at.plus(decay)).max();
     let began = seen.events.iter().rposition(|e| starts_anew(seen, e)).map_or(0, |i| i + 1);

@@ -13,7 +13,7 @@ pub fn finished_of(d: &Detail) -> impl Iterator<Item = &String> {
     made.chain(kin.map(|p| &p.id))
 }
 
-/// When a card was finished; somebody may have written only its state.
+/// When a card was finished; another process may have written only its state.
 pub fn finished(card: &Detail) -> Time {
     let completed = card.events.iter().rev().find(|e| e.kind == EventKind::Completed).or(card.events.last());
     completed.map_or(card.task.created_at, |e| e.at)

@@ -41,7 +41,7 @@ pub fn named(card: &Detail) -> Option<String> {
 }
 
 /// The task a card is about by its title. A title shows an id of another shape than Hermes' as one clean line; the first event
-/// of a card of ours has it as the board does.
+/// of a card of Watchbill has it as the board does.
 pub fn titled(card: &Detail) -> Option<String> {
     let read = card::read_title(&card.task.title).map(|(source, _)| source);
     if read.as_deref().is_some_and(is_task_id) {
@@ -52,7 +52,7 @@ pub fn titled(card: &Detail) -> Option<String> {
     recorded.or(read)
 }
 
-/// Whether whoever made a card may speak for a task: a worker of it, or somebody who is known to be no worker.
+/// Whether the author of a card may speak for a task: a worker of it, or a name that is known not to be a worker.
 pub fn speaks_for(card: &Detail, source: &Detail, known: &Profiles) -> bool {
     let Some(maker) = card.place.made_by.as_deref() else { return true };
     let worked = source.runs.iter().any(|r| r.profile.as_deref() == Some(maker));

@@ -83,7 +83,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Whether somebody gave it to a name that is no worker's: a person decides, and no worker takes it.
+    /// Whether it was assigned to a name that is not a worker's: a person decides, and no worker takes it.
     pub fn is_a_persons(&self, card: &Detail) -> bool {
         let Some(name) = card.task.assignee.as_deref().filter(|name| !name.is_empty()) else { return false };
         let is_worker = match &self.workers {
@@ -119,7 +119,7 @@ impl Queue {
         }
     }
 
-    /// A place for the card of one trouble. What a worker says itself is kept for whoever takes it once that is known.
+    /// A place for the card of one trouble. What a worker says itself is kept until it is known who takes it.
     pub fn take(&mut self, writer: &CardWriter<'_>, s: &SourceSeen, t: &Trouble) -> Slot {
         let mut orchestrator = self.orchestrator.clone();
         if let Some(why) = t.wait {
@@ -128,7 +128,7 @@ impl Queue {
         if let Some(Problem::Nobody(problem) | Problem::Unknown(problem)) = &self.problem {
             return Slot { orchestrator, wait: Some(format!("held: {problem}")) };
         }
-        // An orchestrator behind the same wall dies of it too.
+        // An orchestrator that the same provider refuses would fail, too.
         let walled = |p: &str| {
             writer.held.contains(p) || (t.blocker == Blocker::RateLimited && writer.shares_provider(s, t, p))
         };
@@ -171,10 +171,10 @@ impl Queue {
         let mut stuck: BTreeMap<String, usize> = BTreeMap::new();
         let places = writer.places();
         for card in waiting {
-            // Whoever gave it to somebody meant it.
+            // An assignment by the operator or an agent stands.
             let given = card.events.iter().any(|e| authorship::is_assignment(e) && e.by() != Some(HAND));
             let given = card.task.assignee.clone().filter(|_| given);
-            // Past its hold the worker is somebody's to look at: it lives, and is refused still.
+            // After the hold an orchestrator must look at the worker: it lives, and is refused still.
             if held(card).is_some_and(|(why, until)| why == WORKER_RUNS && writer.seen.now < until) {
                 let because = WORKER_RUNS.to_owned();
                 decision.left.push(Left::new(&card.task.id, because));
@@ -207,7 +207,7 @@ impl Queue {
     }
 }
 
-/// Why a card waits, and until when, where it was we who said so: this program, or the hand of a worker that found no place.
+/// Why a card waits, and until when, where Watchbill said so: this program, or the command of a worker that found no place.
 fn held(card: &Detail) -> Option<(&str, Time)> {
     let newest = authorship::parked(card)?;
     let ours = is_writer(newest) || newest.by() == Some(ROUTE_BLOCKED);
@@ -221,7 +221,7 @@ fn held(card: &Detail) -> Option<(&str, Time)> {
 
 impl CardWriter<'_> {
     /// The profile that takes the cards: ours to name, else Hermes' own setting, else the name of the contract. Where
-    /// profiles are known it must be one of them: the runtime would hand a card without one to anybody.
+    /// profiles are known it must be one of them: the runtime would give a card without one to any profile.
     pub fn orchestrator(&self) -> Orchestrator {
         let runtime = self.seen.runtime.as_ref();
         let name = match deciders(self.config, runtime) {
@@ -231,7 +231,7 @@ impl CardWriter<'_> {
                 return Orchestrator { name, problem: Some(Problem::Unknown(why)) };
             }
         };
-        // Whom somebody named is taken at that word where profiles cannot be listed; a stand-in is not.
+        // A name that is set is believed where profiles cannot be listed; a stand-in is not.
         let exists = Profiles::of(runtime).has(&name) != Some(false);
         let there: Vec<String> = exists.then(|| name.clone()).into_iter().chain(self.stand_ins()).collect();
         if let Some(works) = there.iter().find(|p| !self.held.contains(*p)) {
@@ -268,7 +268,7 @@ impl CardWriter<'_> {
     }
 }
 
-/// What a card was made for, as its first event says: the cause's word and the provider's place.
+/// What a card was made for, as its first event says: `word`, the cause, and `place`, the provider.
 pub fn about(card: &Detail) -> Option<(String, String)> {
     let trail = made(card)?.trail()?;
     let word = trail.get("word").and_then(Value::as_str)?;

@@ -49,7 +49,7 @@ pub struct Seen {
     pub waiting: Vec<Detail>,
     /// Profiles that worked on stuck tasks, by name.
     pub profiles: BTreeMap<String, Profile>,
-    /// Working trees of tasks that this pass puts into other hands, by task.
+    /// Working trees of tasks that this pass gives to another profile, by task.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trees: TreeNotes,
 }

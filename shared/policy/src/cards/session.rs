@@ -1,5 +1,5 @@
 //! What `coord detect --record` found of the session that works on a task. Its events are the ground of a card and of nothing
-//! else: they can be written by anybody, and a card only asks.
+//! else: any process can write them, and a card only asks.
 
 use base::cause::{self, Cause};
 use base::time::Time;
@@ -9,7 +9,7 @@ use coord::detect::Kind;
 use coord::detect::record::recorded;
 use coord::{SessionId, mapping};
 
-/// One thing that is wrong with a session and that somebody must be asked about.
+/// One thing that is wrong with a session and that a card must ask about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// Which session.
@@ -67,7 +67,7 @@ fn help(kind: Kind, said: &str) -> Option<(Blocker, Option<Cause>, &'static str)
         Kind::ProviderPressure => of(cause::of_http(429, said).unwrap_or(Cause::RateLimit)),
         Kind::Runaway => of(Cause::IterationBudget),
         Kind::ModelDegradation => of(Cause::MalformedCall),
-        // What tools do is the task's own business, and ends no attempt; so many failures are somebody's.
+        // A tool that fails belongs to the work and ends no attempt; so many failures need a decision.
         Kind::HighErrorCount => Some((Blocker::EnvBlocker, None, "tool_errors")),
         Kind::WaitingHuman => Some((Blocker::Dependency, None, "waiting_human")),
         Kind::SessionStall

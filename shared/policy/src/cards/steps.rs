@@ -30,7 +30,7 @@ pub fn card_id(pass: &str, key: &str) -> String {
     format!("t_{:08x}", (hash ^ (hash >> 32)) & 0xffff_ffff)
 }
 
-/// Whether a card of ours said when it was made that its source is still to be linked.
+/// Whether a card of Watchbill said when it was made that its source is still to be linked.
 pub fn wants_link(card: &Detail) -> bool {
     let linked = made(card).and_then(|e| e.trail()?.get("linked")?.as_bool());
     linked == Some(false) && !card.task.title.is_empty() && case_of(card) != Some("block-loop")
@@ -54,7 +54,7 @@ impl CardWriter<'_> {
         self.card_of(s, t, self.distress(s, t), key, slot, more)
     }
 
-    /// The same with a template that somebody filled in.
+    /// The same with a template that is filled in already.
     pub(crate) fn card_of(
         &self,
         s: &SourceSeen,
@@ -100,7 +100,7 @@ impl CardWriter<'_> {
         if had == 0 { key } else { format!("{key}:{}", had + 1) }
     }
 
-    /// The step on one source that ties it to its card, which `made` makes in the same breath where it is not there yet.
+    /// The step on one source that ties it to its card, which `made` makes in the same step where it is not there yet.
     pub fn tie(&self, s: &SourceSeen, t: &Trouble, card: &str, made: Option<Change>, slot: &Slot) -> Step {
         let d = &s.detail;
         let until = self.until(s, t);
@@ -166,7 +166,7 @@ impl CardWriter<'_> {
         facts
     }
 
-    /// Host and port of the endpoint that failed: the log's word, else the profile's configuration.
+    /// Host and port of the endpoint that failed: from the log, else from the profile's configuration.
     pub(crate) fn host(&self, s: &SourceSeen, t: &Trouble) -> Option<String> {
         let said = t.evidence.as_ref().and_then(|e| e.endpoint_host.clone());
         said.or_else(|| self.worker(s)?.endpoint)
@@ -201,7 +201,7 @@ impl CardWriter<'_> {
         Id { profile: self.worker(s).and_then(|p| p.id().profile), ..id }
     }
 
-    /// When a parked task is looked at again: when its provider says so, else later with every card it already had.
+    /// When a held task is looked at again: when its provider says so, else later with every card it already had.
     fn until(&self, s: &SourceSeen, t: &Trouble) -> Time {
         let (now, policy) = (self.seen.now, &self.config.heal);
         let most = seconds(policy.hold_max);

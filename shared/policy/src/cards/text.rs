@@ -181,7 +181,7 @@ impl CardWriter<'_> {
                 format!("coord --db {board} abort {}", mapping.session),
             ));
         }
-        // On a board of ours `unblock` is the way.
+        // On a board of `board init`, `unblock` is enough.
         if t.case == Rule::BlockLoop && !self.seen.own_board {
             more.push((
                 "It is in triage, where nothing unblocks it; it comes back with".into(),
@@ -213,12 +213,12 @@ fn is_a_persons(d: &Detail, case: &Rule) -> bool {
     }
 }
 
-/// What was done, in the words of whoever did it: what the newest attempt handed on, else what its worker recorded in a packet,
+/// What was done, as its worker told it: what the newest attempt handed on, else what its worker recorded in a packet,
 /// said in its newest comment or with its newest heartbeat; else what git knows.
 fn completed(s: &SourceSeen) -> Option<String> {
     let d = &s.detail;
     let handed = d.runs.iter().find_map(|r| r.summary.clone().filter(|s| !s.trim().is_empty()));
-    // A goal-mode block writes its reason where others hand on their work.
+    // A goal-mode block writes its reason where other attempts sum up their work.
     let handed = handed.filter(|s| !s.starts_with("Goal-mode worker exhausted"));
     let recorded = || {
         let record = packet::latest(d)?;

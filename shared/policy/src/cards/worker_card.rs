@@ -28,7 +28,7 @@ pub struct Said {
     pub completed: Option<String>,
     /// What it must not touch.
     pub cannot_touch: Option<String>,
-    /// What somebody else should do.
+    /// What the operator or another worker should do.
     pub needs: Option<String>,
     /// Who speaks.
     pub author: String,

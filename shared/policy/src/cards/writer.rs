@@ -71,7 +71,7 @@ pub struct Trouble {
     pub blocker: Blocker,
     /// Why the attempt ended, where that is known.
     pub cause: Option<Cause>,
-    /// The cause's word in keys; a worker's own block has one of its own.
+    /// The word for the cause in keys; a worker's own block has one of its own.
     pub word: &'static str,
     /// The newest run, 0 where there never was one.
     pub run: i64,
@@ -83,7 +83,7 @@ pub struct Trouble {
     pub quotes: Vec<String>,
     /// The card becomes its parent now. Not while a worker runs, and not in triage, where nothing waits for parents.
     pub link: bool,
-    /// It would be set free by somebody, and run into the same wall.
+    /// The task is held: else it would be started again, and fail for the same cause.
     pub park: bool,
     /// It was moved as often as allowed: what is left is a narrower task, or a person.
     pub spent: bool,
@@ -109,7 +109,7 @@ pub struct CardWriter<'a> {
     pub looked: BTreeMap<&'a str, &'a Detail>,
     /// The same by the open cards it has, in the order in which it was seen.
     pub under: BTreeMap<&'a str, Vec<&'a Detail>>,
-    /// Open cards by their source, whoever made them and however they name it.
+    /// Open cards by their source, of any author and however they name it.
     pub open: BTreeMap<String, BTreeSet<String>>,
     /// Profiles to whose provider nothing may be sent now.
     pub held: BTreeSet<String>,
@@ -141,7 +141,7 @@ fn open_cards(
         for card in &d.cards {
             note(&d.task.id, card);
         }
-        // A card is one by its key too, whatever somebody made of its title.
+        // A card is known by its key too, even if its title was changed.
         for p in d.parents.iter().filter(|p| cards.contains_key(p.id.as_str())) {
             note(&d.task.id, &p.id);
         }

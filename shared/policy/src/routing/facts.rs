@@ -37,7 +37,7 @@ pub(crate) const NIGHT: i64 = 43_200;
 /// Everything the router is asked about.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Routing {
-    /// Every profile somebody knows, by name.
+    /// Every known profile, by name.
     pub profiles: BTreeMap<String, Profile>,
     /// What this board's attempts showed of their providers.
     pub sightings: Vec<Sighting>,
@@ -71,7 +71,7 @@ pub struct Sent {
     pub id: Id,
     /// When.
     pub at: Time,
-    /// It was somebody else's before; else it was only released.
+    /// Another profile had it before; else it was only released.
     pub is_move: bool,
     /// It is still on its way: ready or running, also where the runtime tries it once more by itself.
     pub is_open: bool,
@@ -283,8 +283,8 @@ fn told<'a>(
     of_board.chain(of_tasks).filter_map(of).collect()
 }
 
-/// Whether an attempt tells of its provider by the way it ended. A booked limit does where nobody wrote down by what it was limited, and only
-/// as long as what somebody wrote would be read: of an older one it would be taken for another cause.
+/// Whether an attempt tells of its provider by the way it ended. A booked limit does where no watcher wrote down what limited it, and only
+/// as long as such a note would be read: an older limit, whose note is not read, would be taken for another cause.
 fn is_told_by_end(task: &str, run: &Run, told: &BTreeSet<Attempt<'_>>, now: Time) -> bool {
     let is_recent = run.ended_at.is_none_or(|end| now.since(end) < NIGHT);
     !is_booked_limit(run) || (is_recent && !told.contains(&(task, run.id)))
@@ -388,7 +388,7 @@ pub fn of_event(task: &str, e: &Event) -> Option<Sighting> {
     noted(task, e).filter(|_| names_provider(e))
 }
 
-/// Whether whoever wrote an event said which provider it was.
+/// Whether an event says which provider it was.
 fn names_provider(e: &Event) -> bool {
     let says = |key: &str| e.trail().and_then(|t| t.get(key)).is_some_and(Value::is_string);
     says("provider") || says("host")
@@ -407,7 +407,7 @@ fn noted(task: &str, e: &Event) -> Option<Sighting> {
     let time = |key: &str| trail.get(key).and_then(Value::as_i64).map(Time);
     let cause = authorship::cause_in(trail)?;
     let (name, host) = (text("provider"), text("host"));
-    // Without a run it is no attempt's story, only somebody's talk of one.
+    // Without a run the event does not tell of an attempt.
     if !cause.lies_with_provider() || trail.get("run").is_none() {
         return None;
     }
@@ -415,7 +415,7 @@ fn noted(task: &str, e: &Event) -> Option<Sighting> {
         id: Id::new(name, host),
         profile: text("profile").map(str::to_owned),
         task: text("source").unwrap_or(task).to_owned(),
-        // Whoever noted it may have come late.
+        // A watcher may have noted it late.
         at: time("seen").unwrap_or(e.at).min(e.at),
         began: time("began").unwrap_or(e.at).min(e.at),
         news: News::Bad { cause, resets: time("resets") },
@@ -432,7 +432,7 @@ fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
         let text = |key: &str| sent.get(key).and_then(Value::as_str);
         let Some(profile) = text("profile") else { continue };
         let id = Id::new(text("provider"), text("host"));
-        // A move leaves two events that say so. One that somebody forged in the same second hides no other.
+        // A move leaves two events that say so. One that is forged in the same second hides no other.
         if !known.insert((task, e.at, profile, id.clone())) {
             continue;
         }
@@ -569,7 +569,7 @@ mod tests {
         assert_eq!(of(None), News::Bad { cause: Cause::ServerError, resets: None });
         let said = Evidence { resets: Some(Time(9)), ..Evidence::new(Cause::Quota, 1) };
         assert_eq!(of(Some(&said)), News::Bad { cause: Cause::Quota, resets: Some(Time(9)) });
-        // It was booked when the limit was over: that is no other limit.
+        // It was booked when the limit was over: that is not another limit.
         let ago = board::testing::ago;
         let said =
             Evidence { at: Some(ago(90)), resets: Some(ago(70)), ..Evidence::new(Cause::RateLimit, 1) };

@@ -6,7 +6,7 @@ use crate::routing::router::Router;
 use board::{Detail, Event, Rule, Status, Step};
 use logs::provider::ledger::Entry;
 
-/// Parks ready work whose provider is held, unless somebody set it free since.
+/// Holds ready work whose provider is held, unless it was released since: see [`let_go`].
 pub fn park_ready(router: &Router<'_>, scribe: &Scribe<'_>, d: &Detail) -> Option<Step> {
     let (entry, state) = router.standing_for(&d.task).filter(|(_, s)| s.is_held())?;
     if d.task.status != Status::Ready || !is_ours_to_move(d) || let_go(router, d, entry).is_some() {
@@ -18,7 +18,7 @@ pub fn park_ready(router: &Router<'_>, scribe: &Scribe<'_>, d: &Detail) -> Optio
     Some(scribe.held(d, &entry.id, until, why.cause(Some(entry.cause))))
 }
 
-/// Who set a task free or gave it to its profile after its provider began to refuse: they know better. On a board of several hosts that
+/// Who requeued a task or gave it to its profile after its provider began to refuse: they know better. On a board of several hosts that
 /// is also a watcher after the newest refusal: on its host it saw the provider answer.
 pub fn let_go(router: &Router<'_>, d: &Detail, entry: &Entry) -> Option<&'static str> {
     if d.events.iter().any(|e| e.at >= entry.since && authorship::is_fresh_start(e)) {

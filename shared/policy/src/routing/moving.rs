@@ -1,4 +1,4 @@
-//! The steps that move work, park it, set it free or hand it to a person: the same in every watcher that does so.
+//! The steps that reroute, hold, release or escalate work: the same in every watcher that does so.
 
 use serde_json::{Map, Value, json};
 
@@ -103,7 +103,7 @@ pub struct Scribe<'a> {
     pub config: &'a Config,
     /// When it began.
     pub now: Time,
-    /// The trees of what changes hands, as far as they were looked at.
+    /// The trees of tasks that get another assignee, as far as they were looked at.
     pub trees: &'a TreeNotes,
 }
 
@@ -127,13 +127,13 @@ impl Scribe<'_> {
         make(&Trail { cause, more, ..self.pass.trail(why.case.clone(), &why.because) })
     }
 
-    /// A reason that carries on in which state the tree of a task is that changes hands.
+    /// A reason that carries the state of the tree of a task that gets another assignee.
     pub fn with_tree(&self, d: &Detail, why: Why) -> Why {
         let Some((key, value)) = self.trees.get(&d.task.id).map(TreeNote::fact) else { return why };
         why.fact(&key, value)
     }
 
-    /// A task given to another profile and set free.
+    /// A task given to another profile and requeued.
     pub fn moved(
         &self,
         router: &mut Router<'_>,
@@ -256,7 +256,7 @@ fn pin(d: &Detail) -> Option<String> {
     (!d.task.pin.is_none()).then(|| quote::inline(&d.task.pin.to_string(), 120))
 }
 
-/// What a comment says of a pin that its task loses as it changes hands.
+/// What a comment says of a pin that its task loses with its assignee.
 fn unpinned(d: &Detail) -> String {
     let Some(pin) = pin(d) else { return String::new() };
     format!(" Its pin to {pin} was taken off.")
@@ -276,7 +276,7 @@ pub fn until(event: &Event, hold: &Value) -> Time {
     hold.get("until").and_then(Value::as_i64).map_or(event.at, Time)
 }
 
-/// Whether we may put a task into other hands or set it free: nobody works on it, and nobody else said that it stops.
+/// Whether we may reroute or requeue a task: nobody works on it, and nobody else stopped it.
 pub fn is_ours_to_move(d: &Detail) -> bool {
     let t = &d.task;
     if t.claim_lock.is_some() || t.current_run.is_some() {
@@ -308,7 +308,7 @@ pub fn newest_stop(d: &Detail) -> Option<&Event> {
     d.events.iter().rev().find(|e| stops_or_frees(e))
 }
 
-/// Whether a block is no person's word: the breaker's own, the one a worker's hand wrote with its card, or what Hermes
+/// Whether a block is not a person's decision: the breaker's own, the one that `board` wrote with a worker's card, or what Hermes
 /// writes for a goal-mode worker.
 pub fn is_ours_to_unblock(d: &Detail) -> bool {
     let Some(e) = newest_stop(d) else { return false };
@@ -318,7 +318,7 @@ pub fn is_ours_to_unblock(d: &Detail) -> bool {
             let by_task = e.payload.get("limit_source").and_then(Value::as_str) == Some("task");
             !by_task && d.task.max_retries.is_none() && !hermes::is_sticky(&d.events)
         }
-        // Nobody's hand blocks what is blocked already: what says so over a person's word is forged.
+        // No command blocks what is blocked already: an event that says so after a person's block is forged.
         EventKind::Blocked if is_second_block(d, e) => false,
         EventKind::Blocked => {
             let reason = e.payload.get("reason").and_then(Value::as_str).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Addresses of providers at which nobody answers, as the ends of attempts show it.
 //!
-//! That nobody answers is no refusal: the ledger knows nothing of it, and no work is held or moved for it. What it comes to is for
+//! That nobody answers is not a refusal: the ledger knows nothing of it, and no work is held or moved for it. What it comes to is for
 //! people, who alone can mend it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -159,7 +159,7 @@ pub fn observe(
     unreached(misses, &answers, &newest)
 }
 
-/// How an attempt ended, as far as that tells whether somebody answered it.
+/// How an attempt ended, as far as that tells whether its provider answered.
 struct End {
     answered: bool,
     host: Option<String>,
@@ -178,7 +178,7 @@ fn unbooked<'a>(d: &'a Detail, reading: &'a Reading) -> Option<(&'a Run, &'a Evi
     }
 }
 
-/// The ends of a task's attempts that tell whether somebody answered: by its log, and by what `heal` wrote down of them.
+/// The ends of a task's attempts that tell whether the provider answered: by its log, and by what `heal` wrote down of them.
 fn ends<'a>(d: &'a Detail, reading: &'a Reading) -> Vec<(&'a Run, End)> {
     let mut ends: BTreeMap<i64, (&Run, End)> = BTreeMap::new();
     for e in d.events.iter().filter(|e| authorship::is_ours(e) && e.by() == Some(HEAL)) {
@@ -233,7 +233,7 @@ fn whom(run: &Run, host: Option<String>, profiles: &BTreeMap<String, Profile>) -
     id.is_known().then_some(id)
 }
 
-/// The providers that attempts found nobody at, often and long enough, since somebody answered there last. `newest`: when the newest
+/// The providers that did not answer attempts, often and long enough, since they answered last. `newest`: when the newest
 /// finished attempt of each task ended.
 fn unreached(mut misses: Vec<Miss>, answers: &[(Id, Time)], newest: &BTreeMap<&str, Time>) -> Vec<Unreached> {
     misses.sort_by(|a, b| (a.at, &a.task).cmp(&(b.at, &b.task)));

@@ -28,7 +28,7 @@ const TURN: i64 = 300;
 pub enum Choice {
     /// To this profile.
     Move(Target),
-    /// Somebody could take it, but not now.
+    /// A profile could take it, but not now.
     Wait {
         /// When to look again.
         until: Time,
@@ -239,7 +239,7 @@ impl<'a> Router<'a> {
     }
 
     /// Who takes a task over that must wait by [`Router::choose`], to try whether a provider answers after its hold. To be asked once
-    /// the work that is held for that provider had its turn: whoever was limited there tries it first. `since`: how long it waits;
+    /// the work that is held for that provider had its turn: a task that was limited there tries it first. `since`: how long it waits;
     /// for a few minutes that is better than a provider that may refuse.
     pub fn probe(&self, ask: &Ask<'_>, since: Time) -> Option<Target> {
         if self.now.since(since) < self.turn() || !matches!(self.choose(ask), Choice::Wait { .. }) {
@@ -249,7 +249,7 @@ impl<'a> Router<'a> {
         Some(Target { id: profile.id(), profile: profile.name })
     }
 
-    /// Whether somebody else's work may be the probe of a profile's provider.
+    /// Whether a task of another profile may be the probe of a profile's provider.
     fn may_be_tried(&self, p: &Profile) -> bool {
         let Some((e, State::HalfOpen)) = self.of(p) else { return false };
         // A used-up quota does not come back as soon as a limit does, and nobody would help the task there but a person.
@@ -389,7 +389,7 @@ impl<'a> Router<'a> {
 
     fn way_to(&self, p: &Profile) -> Way {
         match (self.place_at(p), self.of(p)) {
-            // Whoever was limited there probes it; nobody is simply moved onto what may still refuse.
+            // A task that was limited there probes it; no other is simply moved onto what may still refuse.
             (Way::Free, Some((_, State::HalfOpen))) => {
                 Way::Later(self.now.plus(self.turn()), format!("{} has to be probed first", p.id()))
             }
@@ -441,7 +441,7 @@ impl<'a> Router<'a> {
             _ => {
                 let pace = seconds(self.config.routing.pace).max(1);
                 let good = standing.and_then(|(e, _)| e.good);
-                // Time alone is no health: it counts from the first attempt that worked since the sending began.
+                // Time alone does not prove health: it counts from the first attempt that worked since the sending began.
                 let since = self.first_good(&id, good).unwrap_or(self.now);
                 let steps = u32::try_from((self.now.since(since) / pace).clamp(0, 10)).unwrap_or(0);
                 let most = usize::try_from(self.config.routing.at_once).unwrap_or(usize::MAX);
@@ -502,7 +502,7 @@ enum Way {
     Held(String),
 }
 
-/// When a task's present story began: what somebody else decided before any card was written starts it afresh; what is
+/// When a task's present story began: what others decided before any card was written starts it afresh; what is
 /// decided upon a card goes on with it, or cards would make the count endless.
 fn began(d: &Detail, now: Time) -> Time {
     let day = now.plus(-DAY);
@@ -513,7 +513,7 @@ fn began(d: &Detail, now: Time) -> Time {
     fresh.map_or(day, |f| f.max(day))
 }
 
-/// How often a task was moved or set free again in its present story, whoever did it.
+/// How often a task was moved or requeued in its present story, by a watcher or others.
 pub fn moves(d: &Detail, now: Time) -> usize {
     let began = began(d, now);
     let card = d.cards_made.iter().map(|c| c.created_at).min();
@@ -523,7 +523,7 @@ pub fn moves(d: &Detail, now: Time) -> usize {
         kind && authorship::is_fresh_start(e) && card.is_some_and(|c| e.at >= c)
     };
     let events = || d.events.iter().filter(|e| e.at >= began);
-    // One step leaves several events of one moment; a hand reassigns and unblocks in one breath.
+    // One step leaves several events of one moment; a reassign and an unblock by hand count as one.
     let ours = apart(events().filter(by_us).map(|e| e.at), 0);
     ours + apart(events().filter(decided).map(|e| e.at), 120)
 }
@@ -542,7 +542,7 @@ fn apart(times: impl Iterator<Item = Time>, breath: i64) -> usize {
         .count()
 }
 
-/// Those on surely another provider first. One that cannot be told apart from the limiting one is no other provider; it will do
+/// Those on surely another provider first. One that cannot be told apart from the limiting one does not count; it will do
 /// where the provider is not what limits.
 fn in_order(candidates: Vec<Profile>, blocker: Blocker, limiting: &[Id]) -> Vec<Profile> {
     let elsewhere = |p: &Profile| {

@@ -68,7 +68,7 @@ pub fn gone(id: &BoardId, cache: &Cache) -> Option<Gone> {
 }
 
 impl Gone {
-    /// Whether somebody else claimed this task: a dispatcher beside that gateway.
+    /// Whether another process claimed this task: a dispatcher beside that gateway.
     pub fn is_not_by(self, e: &Event) -> bool {
         let lock = e.payload.get("lock").and_then(|l| l.as_str());
         e.kind == EventKind::Claimed && e.at >= self.held && lock.and_then(claimer_pid) != Some(self.pid)

@@ -119,7 +119,7 @@ fn the_closest_entry_decides() {
         (&["src/vendor/mod.rs"], &["src/vendor/**"], "src/vendor/mod.rs", Side::In),
         (&["src/**"], &["src/a.rs"], "src/a.rs", out("src/a.rs")),
         (&["src/a.rs"], &["./src/a.rs"], "src/a.rs", out("./src/a.rs")),
-        // A full stop or lines behind a path are none where a file is named so.
+        // A full stop or a line number behind a path belongs to the path where a file is named so.
         (&["src/**"], &["src/a."], "src/a.", out("src/a.")),
         (&["src/**"], &["src/a:7"], "src/a:7", out("src/a:7")),
         (&["src/**"], &["src/a:7"], "src/a", out("src/a:7")),

@@ -130,7 +130,7 @@ fn samples(told: &Entry) -> [Vec<String>; 2] {
             paths.push(filled);
         }
     }
-    // What it does not match after all is no sample of it.
+    // What it does not match after all is not a sample of it.
     let own = |paths: Vec<String>| -> Vec<String> {
         paths.into_iter().filter(|p| told.matches(p, &BTreeMap::new()).is_some()).collect()
     };
