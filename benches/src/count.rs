@@ -114,6 +114,6 @@ fn in_status(status: &str) -> Option<Memory> {
         line.trim().trim_end_matches(" kB").trim().parse::<u64>().ok()
     };
     let (peak, files) = (kib("VmHWM:")?, kib("RssFile:")? + kib("RssShmem:")?);
-    // Pages of files are hardly ever given back, so at the peak there were no more of them than at the end.
+    // File pages are rarely unmapped, so at the peak there were no more of them than at the end.
     Some(Memory { peak, own: peak.saturating_sub(files) })
 }

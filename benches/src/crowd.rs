@@ -1,4 +1,4 @@
-//! Four watchers at once on one board, beside somebody who writes to it as Hermes does.
+//! Four watchers at once on one board, beside a process that writes to it as Hermes does.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -112,7 +112,7 @@ fn is_suspect(row: &Row, now: i64) -> bool {
     let Value::Text(status) = &row[STATUS] else { return false };
     let is_claimed = row[CLAIM] != Value::Null;
     match status.as_str() {
-        // Also where it was heard from just now: a heartbeat is no proof of progress.
+        // Also where it was heard from just now: a heartbeat does not prove progress.
         "running" => {
             [HEARD, STARTED].iter().any(|c| matches!(row[*c], Value::Integer(at) if now - at >= QUIET))
         }

@@ -34,7 +34,7 @@ impl Hermes {
             .find(|d| d.join("hermes").is_file() && d.join("python").exists())
     }
 
-    /// A root of its own, with this board as it is after a tick or two: the dead are put back, the living are alive.
+    /// A root of its own, with this board as it is after a tick or two: tasks of dead workers are requeued, other workers live.
     ///
     /// # Errors
     /// The board cannot be copied, or Hermes does not run.

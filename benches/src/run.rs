@@ -11,7 +11,7 @@ use nix::sys::time::TimeValLike;
 /// One run, from before it was started until it was waited for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
-    /// Milliseconds on the wall.
+    /// Milliseconds by the wall clock.
     pub(crate) wall: f64,
     /// Milliseconds on a processor, in the program and in the kernel for it.
     pub(crate) cpu: f64,
@@ -68,12 +68,12 @@ pub(crate) fn in_turn(
 pub(crate) struct Series(pub(crate) Vec<Sample>);
 
 impl Series {
-    /// The middle one on the wall.
+    /// The median by the wall clock.
     pub(crate) fn median(&self) -> f64 {
         quantile(&self.walls(), 0.5)
     }
 
-    /// The fastest one on the wall.
+    /// The least by the wall clock.
     pub(crate) fn min(&self) -> f64 {
         quantile(&self.walls(), 0.0)
     }
@@ -89,7 +89,7 @@ impl Series {
 }
 
 impl fmt::Display for Series {
-    /// Four cells of a table: median, least and 90th percentile on the wall, median on a processor.
+    /// Four cells of a table: median, least and 90th percentile by the wall clock, median on a processor.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let p90 = quantile(&self.walls(), 0.9);
         write!(f, "{} | {} | {} | {}", ms(self.median()), ms(self.min()), ms(p90), ms(self.cpu()))

@@ -92,7 +92,7 @@ pub fn mark(board: &str, task: &str) -> Value {
     json!({"board": board, "task": task})
 }
 
-/// The loan under which a running task was lent to this board; `None`: its claim is somebody else's.
+/// The loan under which a running task was lent to this board; `None`: its claim is not that loan's.
 pub fn lent_to(seen: &Detail, board: &str) -> Option<Loan> {
     let (claim, lock) = (seen.newest_claim()?, seen.task.claim_lock.as_deref()?);
     let is_ours =
@@ -168,8 +168,8 @@ pub fn decide(loan: &Loan, there: Option<&Detail>, local: Option<&Detail>, clock
     if was_made && left > clocks.ttl * 2 / 3 { Deed::Nothing } else { Deed::Renew }
 }
 
-/// What a local task that is blocked for good comes to. One with an open card, and one that was given up a short while ago, is the
-/// business of the watchers there: they set it free, or somebody decides about it.
+/// What a local task that is blocked for good comes to. One with an open card, and one that was given up a short while ago, is left
+/// to the watchers there: they requeue it, or its card is decided.
 fn blocked(local: &Detail, now: Time) -> Option<Deed> {
     if !matches!(local.task.status, Status::Blocked | Status::Triage) || !local.cards.is_empty() {
         return None;

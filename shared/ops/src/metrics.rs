@@ -123,7 +123,7 @@ pub fn place(state: &Path, program: &str) -> PathBuf {
     state.join("metrics").join(format!("{program}.prom"))
 }
 
-/// What the file at `path` says of the last pass of `program`; `None` where there is none of ours.
+/// What the file at `path` says of the last pass of `program`; `None` where there is no record of Watchbill.
 pub fn record(path: &Path, program: &str) -> Option<Record> {
     Kept::read(path, program)?.record()
 }
@@ -133,7 +133,7 @@ pub fn record(path: &Path, program: &str) -> Option<Record> {
 pub struct Kept(Vec<Sample>);
 
 impl Kept {
-    /// Of the file at `path`, what is about `program`; `None` where there is no file of ours.
+    /// Of the file at `path`, what is about `program`; `None` where there is no file of Watchbill.
     pub fn read(path: &Path, program: &str) -> Option<Kept> {
         let mut all = samples(&untrusted_file::text(path)?)?;
         all.retain(|s| s.label("program") == Some(program));

@@ -15,7 +15,7 @@ use base::time::{Time, words};
 
 /// Tasks of one need or one cause that are shown at once.
 const AT_ONCE: usize = 10;
-/// Most characters of a line that was made of somebody's words.
+/// Most characters of a line that holds untrusted text.
 const MAX_LINE: usize = 600;
 
 /// How it stands, as far as colour goes: the class of the headline.

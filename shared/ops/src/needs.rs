@@ -113,13 +113,13 @@ pub struct Now {
     pub is_remote: bool,
 }
 
-/// Whether a finding of `doctor` is one of those that somebody must hear of who did not ask: at least a warning, and one that stops
-/// something.
+/// Whether a finding of `doctor` is one of those that the operator must hear of without asking: at least a warning, and one that
+/// stops something.
 pub fn is_stopper(f: &Finding) -> bool {
     let acts = NAMES.iter().all(|name| *name != f.about) || watch::acts(&f.about);
     f.severity >= Severity::Warning
         && STOPPERS.contains(&f.id)
-        // Without work that waits for one it is no news.
+        // It counts only where work waits for a dispatcher.
         && (f.id != "dispatcher-absent" || f.severity == Severity::Error)
         && (f.id != "timers-missing" || acts)
 }

@@ -107,7 +107,7 @@ impl Book {
     /// Reads one.
     ///
     /// # Errors
-    /// In one phrase: it is none of ours, or of another version.
+    /// In one phrase: it is not such a book, or is of another version.
     pub fn read(text: &str) -> Result<Book, String> {
         let book: Book = serde_json::from_str(text).map_err(|e| e.to_string())?;
         match book.schema == BOOK {

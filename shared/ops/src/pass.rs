@@ -72,7 +72,7 @@ impl Tools<'_> {
         Ok(board)
     }
 
-    /// Whether some process writes into a deleted copy of a board; `None` of one that is no file.
+    /// Whether some process writes into a deleted copy of a board; `None` of one that is not a file.
     pub fn split(&self, id: &BoardId) -> Option<Split> {
         let split = |file| self.host.split(file);
         match self.looks {
@@ -90,7 +90,7 @@ pub fn run<W: Watcher>(watcher: &W, id: &BoardId, tools: &mut Tools<'_>) -> Boar
         let (seen, found) = look::around(&mut *board, tools, |world, pass| {
             Ok((watcher.observe(world, pass)?, std::mem::take(&mut world.found)))
         })?;
-        // After the look, which says whether anybody works here.
+        // After the look, which finds whether work goes on here.
         report.notices.extend(history::look(&mut *board, tools)?);
         let decision = decide::decide(watcher, &seen, id, tools);
         let steps = report::decided(watcher, seen, decision, id, tools, report);
@@ -117,8 +117,8 @@ pub fn apply_plan(id: &BoardId, steps: Vec<Step>, tools: &mut Tools<'_>) -> Boar
     })
 }
 
-/// Carries out what somebody asked for by hand: each step, or why it must not be done. A pause is for watchers, and holds
-/// nobody's hand; a board that moved meanwhile is no news here but a refusal.
+/// Carries out what the operator asked for by hand: each step, or why it must not be done. A pause stops watchers, not the
+/// operator. A step whose task moved meanwhile is refused.
 pub fn by_hand(
     id: &BoardId,
     tools: &mut Tools<'_>,

@@ -39,7 +39,7 @@ pub struct BoardReport {
     pub error: Option<Error>,
     /// Its error was said by an earlier pass: only `-v` repeats it.
     pub muted: bool,
-    /// Its error is that somebody paused it.
+    /// Its error is that it is paused.
     pub is_paused: bool,
     /// The page for a person, where the watcher makes one.
     pub overview: Option<Overview>,
@@ -119,7 +119,7 @@ impl BoardReport {
         !self.findings.is_empty() || self.notices.iter().any(|n| n.fails) || is_refused
     }
 
-    /// What somebody should look at: findings, and what lasts.
+    /// What the operator should look at: findings, and what lasts.
     pub fn standing(&self) -> impl Iterator<Item = &String> {
         let lasts = self.notices.iter().filter(|n| n.phase != Phase::Ended).map(|n| &n.said);
         self.findings.iter().chain(lasts)

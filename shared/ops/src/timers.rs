@@ -81,7 +81,7 @@ pub const SESSIONS: Watched = Watched {
     units: units!("coord-detect"),
 };
 
-/// `watchbill notify`, by the name of its unit: only where the configuration names somebody to tell.
+/// `watchbill notify`, by the name of its unit: only where the configuration names a receiver.
 pub const NOTIFY: Watched = Watched {
     program: "notify",
     every: ROUND,
@@ -167,7 +167,7 @@ pub struct Ended {
     pub status: u8,
 }
 
-/// Whose boards are watched. A timer of somebody else does not watch them, whatever program it starts.
+/// Whose boards are watched. A timer of another user does not watch them, whatever program it starts.
 #[derive(Debug, Clone)]
 pub struct Owner {
     /// This user and the owner of the Hermes root.

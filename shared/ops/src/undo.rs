@@ -1,6 +1,6 @@
-//! What a watcher did to a task, read back from the task's own history, and the step that takes it back.
+//! What a watcher did to a task, read back from the task's own history, and the step that undoes it.
 //!
-//! Only what the board still shows as the action left it is put back; anything else was somebody's word since. Nothing is
+//! Only what the board still shows as the action left it is restored; anything else was changed again since. Nothing is
 //! deleted: comments, events and attempts stay, and a card that was made is archived.
 
 mod action;
@@ -95,7 +95,7 @@ pub fn step(
     Ok(Step { because: told, ..Step::on(d, StepAction::Undo, action.case.as_str().into(), changes) })
 }
 
-/// A step that says only which action was not taken back.
+/// A step that says only which action was not undone.
 pub fn refused(task: &str, action: &Action, said: &Word) -> Step {
     Step {
         because: because(action, said),
@@ -103,13 +103,13 @@ pub fn refused(task: &str, action: &Action, said: &Word) -> Step {
     }
 }
 
-/// What is put back of the row, where it still is as the action left it.
+/// What is restored of the row, where it still is as the action left it.
 fn row(d: &Detail, action: &Action) -> Result<BTreeMap<Column, Turn>, String> {
     let mut row = BTreeMap::new();
     for (name, before) in &action.before {
         let column = Column::read(name)
             .ok_or_else(|| format!("it changed {name}, which this version does not know"))?;
-        // Anybody may have written the event; of work itself the watchers change only where it stands and who does it.
+        // Any process may have written the event; of work itself the watchers change only where it stands and who does it.
         if is_of_cards(column) && !card::is_card(&d.task) {
             return Err(format!("its image names {name}, which no watcher changes on a task"));
         }
@@ -137,7 +137,7 @@ fn is_of_cards(column: Column) -> bool {
     matches!(column, Title | Body | Priority | Result | CompletedAt | WorkspaceKind | WorkspacePath)
 }
 
-/// What is put back, for whoever looks first: an image is what somebody wrote down.
+/// What is restored, for the operator to read first: an image is untrusted text.
 fn told(row: &BTreeMap<Column, Turn>) -> String {
     let shown = |cell: &Cell| quote::inline(&cell.to_string(), MAX_CELL);
     let one = |(column, turn): (&Column, &Turn)| match (column, &turn.from) {
@@ -220,7 +220,7 @@ fn because(action: &Action, said: &Word) -> String {
     format!("undoes {} by {} at {} ({}){reason}", action.case, action.by, action.at, action.pass)
 }
 
-/// For whoever works on the task next.
+/// For the next worker of the task.
 fn note(action: &Action, said: &Word) -> String {
     let who = said.who.as_deref().map(|who| format!(" by {who}")).unwrap_or_default();
     let reason = said.reason.as_deref().map(|r| format!(" ({r})")).unwrap_or_default();

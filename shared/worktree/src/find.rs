@@ -102,8 +102,8 @@ fn is_git_folder(folder: &Path) -> bool {
     folder.join("HEAD").is_file() && folder.join("objects").is_dir() && folder.join("refs").is_dir()
 }
 
-/// As git since 2.35.2: whose repository it is decides whose programs it could name (CVE-2022-24765). The root user is no
-/// exception.
+/// As git since 2.35.2: whose repository it is decides whose programs it could name (CVE-2022-24765). This holds for the
+/// root user, too.
 fn owned(path: &Path) -> Result<(), String> {
     if meta(path)?.uid() == geteuid().as_raw() { Ok(()) } else { Err("another user's repository".into()) }
 }

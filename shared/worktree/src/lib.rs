@@ -3,13 +3,13 @@
 //!
 //! A repository names programs that git runs while it only looks: `core.fsmonitor`, filters, external diffs, a helper
 //! that fetches what a partial clone lacks. A watcher looks into folders in which agents write, so the repository's own
-//! configuration is never in force here. git is given a folder of ours instead, with links to the repository's objects,
+//! configuration is never in force here. git is given a folder of Watchbill instead, with links to the repository's objects,
 //! references and index, and a configuration of a few harmless keys copied from the repository's (`tree/shadow.rs`). Switching
 //! the known keys off one by one (`-c core.fsmonitor=false ...`) would leave the next one on, and a filter that is
 //! written between looking and reading. What the user's and the system's configuration say is not in force either, a
 //! user's list of ignored files among it.
 //!
-//! A repository that belongs to somebody else is not looked at, as git itself refuses it: `safe.directory` would only
+//! A repository that belongs to another user is not looked at, as git itself refuses it: `safe.directory` would only
 //! switch that off. The time limit is for git; opening the few files that say where the repository is has none.
 
 pub mod changes;

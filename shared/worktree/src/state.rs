@@ -1,5 +1,5 @@
 //! The state a working tree is in, as one short value that can be kept on the board and compared with a later one: whether
-//! somebody changed the tree between two moments, and where.
+//! the tree changed between two moments, and where.
 //!
 //! In a repository the state is the commit and the branch the head is on, and for every path that differs from that commit
 //! what is staged and what stands in the tree: content, whether it can be executed, a link's target. Contents are read
@@ -18,10 +18,10 @@
 //! stand for the content; no program can set the last back.
 //!
 //! Files that a person told git to take for unchanged, or left out of a sparse tree and there all the same, count like all others.
-//! Which tracked files may differ is git's word, by size, inode and times to the second: a file rewritten in place within the
+//! git says which tracked files may differ, by size, inode and times to the second: a file rewritten in place within the
 //! second it was last compared in, with the same length and a forged time, is not seen while it was the commit's own before.
 //!
-//! The hash tells change from no change. It is no seal: who wants to can make two trees with the same one.
+//! The hash tells change from no change. It does not protect against forgery: two trees can be made to have the same one.
 
 mod drift;
 mod file;
@@ -175,7 +175,7 @@ impl TryFrom<String> for PathState {
 pub struct TreeState {
     /// How it was read.
     pub method: Method,
-    /// A hash of everything that counts, behind the method's word: `git:9f2c11ab03d4e5f6`.
+    /// A hash of everything that counts, behind the method's name: `git:9f2c11ab03d4e5f6`.
     pub hash: String,
     /// The top folder, without links on the way.
     pub root: String,

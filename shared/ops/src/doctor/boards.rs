@@ -340,10 +340,10 @@ fn unreadable(seen: &BoardSeen, read: &BoardRead) -> Option<Finding> {
     Some(Finding::error("hermes-unreadable", &seen.name, what).todo(todo))
 }
 
-/// Whoever the configuration names must be there.
+/// Each profile that the configuration names must exist.
 fn profiles(seen: &BoardSeen, read: &BoardRead, config: &Config) -> Vec<Finding> {
     let known = &read.runtime.profiles;
-    // A root without profiles is no Hermes with workers; then names are not checked, nor where nobody can tell which there are.
+    // A root without profiles is not a Hermes with workers. Names are not checked there, nor where it is unknown which there are.
     if known.names().is_empty() {
         return Vec::new();
     }

@@ -75,7 +75,7 @@ pub fn unit_settings(seen: &UnitSettings) -> Option<Finding> {
     (!seen.differ.is_empty()).then(warning)
 }
 
-/// How much room is left where something of ours, or a board, lies.
+/// How much room is left where files of Watchbill, or a board, lie.
 pub struct DiskSeen {
     /// Where.
     pub folder: PathBuf,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// The record of a pass and systemd's record of its start lie at most this many seconds apart.
 const SAME: i64 = 30;
 
-/// Seconds after which a board that is busy in each pass is no passing matter.
+/// Seconds after which it is a finding that a board is busy in each pass.
 const BUSY: i64 = 15 * 60;
 
 /// One watcher, as it is found.
@@ -28,8 +28,8 @@ pub struct WatcherSeen {
 }
 
 impl WatcherSeen {
-    /// When its last pass began, by its own record or by that of systemd, whichever is newer. What is on record for the future is no pass:
-    /// the clock was wrong then.
+    /// When its last pass began, by its own record or by that of systemd, whichever is newer. A record of the future does not
+    /// count: the clock was wrong then.
     pub fn last(&self, now: Time) -> Option<Time> {
         self.on_record(now).filter(|at| !is_ahead(*at, now))
     }
@@ -198,7 +198,7 @@ fn manager(starter: &Starter) -> &'static str {
     if starter.by == By::User { "systemctl --user" } else { "systemctl" }
 }
 
-/// Whether this is how a program of ours ends, and not how one ends that could not be started or was called wrongly.
+/// Whether this is how a program of Watchbill ends, and not how one ends that could not be started or was called wrongly.
 fn is_pass(ended: &Ended) -> bool {
     ended.result == "exit-code" && matches!(ended.status, 1 | 64..=78)
 }

@@ -16,7 +16,7 @@ use logs::{LogEnd, SignalKind};
 use policy::authorship::{cause_in, our_hold};
 use policy::runtime::Dispatcher;
 
-/// Most characters of a line that was made of somebody's words.
+/// Most characters of a line that holds untrusted text.
 const MAX_LINE: usize = 400;
 
 /// What is the matter with one task.
@@ -62,7 +62,7 @@ pub(crate) struct Attempt {
     pub(crate) said: Option<String>,
 }
 
-/// A hold of ours.
+/// A hold of a watcher.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Hold {
     pub(crate) by: String,

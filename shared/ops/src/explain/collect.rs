@@ -125,7 +125,7 @@ impl Lens<'_> {
         Survey::of(&Here { lens: self, id }, only)
     }
 
-    /// What happened to a board since then: every task that somebody may have to hear of. With that it is done with the board.
+    /// What happened to a board since then: every task that the operator may have to hear of. Then it closes the board.
     ///
     /// # Errors
     /// The board cannot be read.
@@ -227,7 +227,7 @@ impl Site for Here<'_, '_> {
     }
 }
 
-/// What happened to a board since then: every task that somebody may have to hear of.
+/// What happened to a board since then: every task that the operator may have to hear of.
 ///
 /// # Errors
 /// The board cannot be read.
@@ -235,7 +235,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let mut board = site.open()?;
     let (id, now) = (site.id(), site.set().now);
     let mut survey = Survey::of(site, None);
-    // What a damaged index answers is no count of anything.
+    // What a damaged index answers must not be counted.
     if let Some(damaged) = survey.refused.take().filter(|e| e.kind == Kind::Damaged) {
         return Err(damaged);
     }
@@ -477,7 +477,7 @@ fn idle(rows: &[Task], runtime: &Runtime, events: &[(String, Event)], now: Time)
     let n = dispatcher::waiting(rows, &runtime.profiles, events, now);
     let patience = dispatcher::patience(rows, runtime);
     let ticked = || events.iter().any(|(_, e)| is_tick(e) && is_within(e.at, now, patience));
-    // A gateway that is gone is no dispatcher, whatever it did lately.
+    // A gateway that is gone is not a dispatcher, whatever it did lately.
     let recent = !runtime.is_daemon && ticked();
     let absent = runtime.dispatcher == Dispatcher::Absent && !recent && n > 0;
     let wait = things_or(n, "ready task waits", "ready tasks wait");
@@ -519,7 +519,7 @@ fn is_for_people(runtime: &Runtime, own_board: bool, status: &Status) -> bool {
     own_board || goes_on == Some(false)
 }
 
-/// Whether the worker of a running task lives that no watcher looks after, since somebody wants that.
+/// For a running task that watchers skip since the operator wants that: whether its worker lives.
 fn life(world: &mut World<'_>, d: &Detail, profiles: &Profiles, now: Time) -> Option<Life> {
     authorship::hands_off(d, profiles, world.config.people.assignee.as_deref())?;
     worker(world, d, now).map(|at_work| at_work.look.life)

@@ -69,7 +69,7 @@ fn deed(e: &Event) -> Option<Deed> {
     })
 }
 
-/// What an event of ours did.
+/// What an event of Watchbill did.
 fn did(e: &Event, case: &str) -> &'static str {
     match e.kind {
         EventKind::Reclaimed if case == "leaked-claim" => "released",

@@ -29,7 +29,7 @@ impl Trouble {
     }
 }
 
-/// Why an attempt ended, for somebody who does not know our words.
+/// Why an attempt ended, for a reader who does not know the names of causes.
 pub(crate) fn plain(cause: Cause) -> &'static str {
     match cause {
         Cause::RateLimit => "its provider limited requests",
@@ -76,8 +76,8 @@ pub(crate) fn newest(f: &Facts, but: Option<&str>) -> Option<Trouble> {
     }
 }
 
-/// Whether an attempt ended in a way nobody wanted. One that was taken back in the second in which it began is no attempt: so
-/// is booked what happens to a task that nobody works on, and our own event tells of it.
+/// Whether an attempt ended in a way nobody wanted. One that was reclaimed in the second in which it began does not count: it
+/// records what happened to a task that nobody works on, and an event of Watchbill tells of it.
 fn is_bad(r: &Run) -> bool {
     let booked = r.outcome.as_deref() == Some("reclaimed") && r.ended_at == Some(r.started_at);
     let bad = !matches!(r.outcome.as_deref(), None | Some("completed" | "blocked" | "released"));
@@ -122,7 +122,7 @@ fn of_run(f: &Facts, r: &Run) -> Trouble {
     Trouble { cause: known, detail: format!("{}: {ailment}{outcome}{error}", attempt(f, r)) }
 }
 
-/// A failure that is on the row and in no attempt: a start that came to nothing, or what somebody wrote there.
+/// A failure that is on the row and in no attempt: a start that came to nothing, or what another process wrote there.
 fn unspent(f: &Facts) -> Option<Trouble> {
     let error = f.detail.task.last_failure_error.as_deref()?;
     Some(Trouble { cause: cause::of_text(error), detail: format!("its last failure: {error}") })

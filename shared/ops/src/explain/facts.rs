@@ -61,9 +61,9 @@ pub(crate) enum Stopped {
     Asks,
     /// It is in review.
     Review,
-    /// Somebody else scheduled it.
+    /// It was scheduled outside Watchbill.
     Parked,
-    /// Somebody gave it to a person: no worker takes it.
+    /// It is assigned to a person: no worker takes it.
     Given,
     /// None of the profiles that take cards exists.
     NoOrchestrator,
@@ -101,7 +101,7 @@ pub struct Facts {
     pub(crate) card: Option<Detail>,
     /// That card waits for its turn: other work has the places of a dispatcher that works.
     pub(crate) has_turn: bool,
-    /// Somebody gave that card to a person; the orchestrator that may take it instead.
+    /// That card is assigned to a person; the orchestrator that may take it instead.
     pub(crate) instead: Option<String>,
     /// The dispatcher and the profiles.
     pub runtime: Runtime,
@@ -131,7 +131,7 @@ pub struct Facts {
     pub(crate) endless: Arc<BTreeMap<String, Endless>>,
     /// The profiles of its board, each with its provider.
     pub(crate) providers: Arc<[(String, Id)]>,
-    /// Seconds that a card may wait for somebody who takes it.
+    /// Seconds that a card may wait for a claim.
     pub(crate) patience: i64,
     /// Seconds for which a claim counts at most.
     pub(crate) claim_ceiling: i64,
@@ -192,7 +192,7 @@ impl Facts {
     }
 
     /// A claim that was left on a task which does not run, and since when it is over: nothing starts it, and `heal` does not know
-    /// whether somebody still works on it.
+    /// whether another worker still works on it.
     pub(crate) fn left_claim(&self) -> Option<(&str, Time)> {
         let t = &self.detail.task;
         let lock = t.claim_lock.as_deref()?;
@@ -230,7 +230,7 @@ impl Facts {
         let card = self.open_card()?;
         let turn = || card.events.iter().rev().find(|e| authorship::is_turn(e)).map(|e| e.at);
         let is_long = || self.now.since(turn().unwrap_or(card.task.created_at)) >= self.patience;
-        // Without a place to work the program `board` parks what its worker gave back; that is let go in its turn.
+        // Without a place to work the program `board` schedules what its worker requeued, and releases it in its turn.
         let is_held = || authorship::our_hold(card).is_some();
         let is_parked = || authorship::parked(card).is_some_and(|e| e.by() != Some(authorship::HAND));
         let is_untaken = || needs_operator::untaken(card, self.now, self.patience).is_some();
@@ -281,7 +281,7 @@ impl Facts {
         self.detail.task.status.frees_children()
     }
 
-    /// Why no watcher acts on it whatever is wrong with it, if so: somebody wants that.
+    /// Why no watcher acts on it whatever is wrong with it, if so: the operator wants that.
     pub(crate) fn hands_off(&self) -> Option<String> {
         if self.is_marked() {
             return Some("skipped on purpose, since it is marked `watchbill: no-heal`".into());
@@ -290,17 +290,17 @@ impl Facts {
         Some(format!("skipped on purpose, since what a watcher did to it was undone by hand at {at}"))
     }
 
-    /// Whether somebody marked it `watchbill: no-heal`: no watcher acts on it, and what it needs is a person's.
+    /// Whether it is marked `watchbill: no-heal`: no watcher acts on it, and a person must do what it needs.
     pub(crate) fn is_marked(&self) -> bool {
         authorship::is_opted_out(&self.detail, &self.runtime.profiles, self.person.as_deref())
     }
 
-    /// Whether the watchers leave it alone only since somebody took back what one did.
+    /// Whether the watchers skip it only since an action on it was undone.
     pub(crate) fn is_taken_back(&self) -> bool {
         self.undone().is_some() && !self.is_marked()
     }
 
-    /// When somebody took back what a watcher did to it, as long as that keeps the watchers from it.
+    /// When the operator undid what a watcher did to it, as long as that keeps the watchers from it.
     pub(crate) fn undone(&self) -> Option<Time> {
         authorship::undone(&self.detail).map(|e| e.at)
     }
@@ -315,7 +315,7 @@ impl Facts {
         self.detail.events.iter().rev().find(|e| e.kind == kind)
     }
 
-    /// When it came to stand as it does: the newest event that is no remark.
+    /// When it came to stand as it does: the newest event that is not a remark.
     pub(crate) fn since(&self) -> Time {
         let remark =
             |e: &&Event| !matches!(e.kind, EventKind::Commented | EventKind::Detected | EventKind::Edited);

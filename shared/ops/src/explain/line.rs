@@ -1,4 +1,4 @@
-//! A line for a person, made of words that may be anybody's.
+//! A line for a person, made of untrusted text.
 
 use std::cell::OnceCell;
 use std::fmt::{self, Debug, Display, Formatter};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::summary::MAX_LINE;
 use base::quote;
 
-/// Words that are made fit to be shown when somebody first reads them: of the tasks of a board a few are shown.
+/// Words that are made fit to be shown when they are first read: of the tasks of a board a few are shown.
 #[derive(Clone)]
 pub(crate) struct Line {
     /// As they were found; empty where they are known as they are shown alone.

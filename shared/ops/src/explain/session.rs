@@ -1,5 +1,5 @@
-//! What was recorded of the agent session that works on a task, or did. Its events can be written by anybody: they are told,
-//! and nothing follows from them here.
+//! What was recorded of the agent session that works on a task, or did. Its events can be written by any process: they are
+//! told, and nothing follows from them here.
 
 use base::quote;
 use board::Detail;

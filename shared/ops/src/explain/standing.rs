@@ -16,7 +16,7 @@ use policy::needs_operator::{self, is_nobodys};
 use policy::remedy::{self, Lacking};
 use policy::runtime::Dispatcher;
 
-/// What a task's standing comes to, for whoever has to do something about it.
+/// What a task's standing comes to, for a person who may have to act on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -28,7 +28,7 @@ pub enum Kind {
     Waits,
     /// A watcher would change it now.
     Due,
-    /// Our programs leave it alone: somebody said so, or something is not known.
+    /// Watchbill skips it: the operator said so, or something is not known.
     LeftAlone,
     /// Nothing goes on without a person.
     NeedsPerson,
@@ -111,18 +111,18 @@ fn found(f: &Facts) -> Stand {
     if stand.more.is_some() { stand } else { stand.more(before()) }
 }
 
-/// What waits, but for something that comes only by a person: a key, money, or somebody who takes its card.
+/// What waits, but for something that comes only by a person: a key, money, or a decision on its card.
 fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
     // A hold that is over ends with the next pass, unless no watcher says so: its card is open then.
     let waits = stand.kind == Kind::Waits || (stand.kind == Kind::Due && due(f).is_none());
-    // What is left alone for want of knowledge still has its card, and what waits for its card in todo goes on by it alone.
+    // What is skipped since something is unknown still has its card, and what waits for its card in todo goes on by it alone.
     let is_wanted =
         stand.kind == Kind::LeftAlone && (f.is_taken_back() || f.detail.task.status == Status::Scheduled);
     if !waits && (!matches!(stand.kind, Kind::LeftAlone | Kind::Fine) || is_wanted) {
         return stand;
     }
     let lacking = needs_operator::lacking(&f.detail).filter(|_| stand.kind != Kind::Fine);
-    // What goes to another profile that works, at once or in its turn, gets there without anybody.
+    // What goes to another profile that works, at once or in its turn, gets there without a person.
     let goes_by_itself = f.hands_off().is_none();
     if lacking.is_some() && goes_by_itself && due(f).is_some_and(|(_, take)| goes(take)) {
         return Stand { kind: Kind::Due, ..stand };
@@ -229,12 +229,12 @@ fn mended(f: &Facts, lacking: Lacking, more: Option<String>) -> String {
     more.map_or_else(|| mend.clone(), |more| format!("{mend}. {more}"))
 }
 
-/// Whether a watcher gives a held task to somebody, or sets it free.
+/// Whether a watcher assigns a held task to another profile, or releases it.
 fn goes(take: &Take) -> bool {
     acts(take).is_some_and(|(action, _)| matches!(action, StepAction::Move | StepAction::Release))
 }
 
-/// What nobody moves: no watcher acts on it, no card asks anybody, nobody wants it so, and a dispatcher would have set it free
+/// What nobody moves: no watcher acts on it, no card asks about it, nobody wants it so, and a dispatcher would have requeued it
 /// long ago. After as long as a card may wait it needs a person. What runs is not meant: it may well go its way.
 fn left_lying(f: &Facts, stand: Stand) -> Stand {
     let stands = matches!(f.detail.task.status, Status::Blocked | Status::Ready | Status::Other(_));
@@ -319,7 +319,7 @@ fn over(f: &Facts, word: &str) -> Stand {
 
 fn running(f: &Facts) -> Stand {
     let heal = f.take(HEAL);
-    // To note something of a running task is no sign that something is wrong with it.
+    // A note on a running task does not mean that something is wrong with it.
     let act = |t: &&Take| acts(t).is_some_and(|(action, _)| *action != StepAction::Tell);
     let due = [ROUTE_BLOCKED, SYNTHESIZE_DISTRESS].into_iter().filter_map(|w| f.take(w)).find(act);
     let ailment = f.detail.task.current_run.and_then(|run| session::ailment(&f.detail, run));
@@ -349,7 +349,7 @@ fn running(f: &Facts) -> Stand {
             Stand::new(Kind::Due, format!("running, and something is wrong: {because}"))
         }
         Some((Verdict::Leaves, take)) if ailment.is_some() => {
-            // Whoever is asked about it may know; what was decided waits for the session's end.
+            // The decider of its card may know; what was decided waits for the session's end.
             let kind = if f.open_card().is_some() { Kind::Waits } else { Kind::LeftAlone };
             Stand::new(kind, format!("running, but {}", ailment.unwrap_or_default()))
                 .more(asked(f).or_else(|| Some(upper(&take.because))))
@@ -384,7 +384,7 @@ fn acts(t: &Take) -> Option<(&StepAction, &Rule)> {
     }
 }
 
-/// Who acts on it with the next pass, as a sentence. To say something is no act.
+/// Who acts on it with the next pass, as a sentence. A note is not an act.
 fn due(f: &Facts) -> Option<(String, &Take)> {
     let act =
         |t: &&Take| watch::acts(t.watcher) && acts(t).is_some_and(|(action, _)| *action != StepAction::Tell);
@@ -448,13 +448,13 @@ fn blocked(f: &Facts) -> Stand {
 
 const BY_HAND: &str = "Only the operator unblocks it";
 
-/// Somebody else stopped it: its worker, or a person.
+/// It was stopped by its worker or a person, and not by a watcher.
 fn stopped(f: &Facts, e: &Event, due: Option<String>) -> Stand {
     let kind = text(e, "kind").or(f.detail.task.block_kind.as_deref());
     let reason = text(e, "reason").unwrap_or("no reason given");
     let when = f.ago(e.at);
     let Some(run) = worked(f, e) else {
-        // Whoever wrote it: a question is a person's to answer.
+        // A question is a person's to answer, even if no worker wrote it.
         if kind == Some("needs_input") {
             let says = format!("blocked: a person is asked (needs_input) {when}: {reason}");
             return Stand::new(Kind::NeedsPerson, says).more(due.or_else(|| Some(BY_HAND.into())));

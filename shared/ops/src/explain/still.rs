@@ -70,7 +70,7 @@ impl Unattended {
     }
 }
 
-/// What a watcher did to it was taken back, and would be due again: no watcher goes on with it.
+/// What a watcher did to it was undone, and would be due again: no watcher goes on with it.
 pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
     let at = f.undone().filter(|_| f.is_taken_back())?;
     let is_held = || our_hold(&f.detail).is_some() && stand.until.is_none_or(|until| until <= f.now);
@@ -94,7 +94,7 @@ pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
     Some(instead(stand, says))
 }
 
-/// What a watcher would do to it, and may not: somebody marked it, and nobody else does that.
+/// What a watcher would do to it, and may not: it is marked, and nobody else does that.
 pub(super) fn marked(f: &Facts, stand: &Stand) -> Option<Stand> {
     let is_free = || f.detail.parents.iter().all(|p| p.status.frees_children());
     let is_waiting = || f.own_board && stand.kind == Kind::Fine && is_free();

@@ -116,7 +116,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     if let Some(lacking) = lacking.filter(is_tried) {
         lack(&mut all, f, lacking);
     }
-    // To say something is no act, and would help nobody.
+    // A note is not an act, and would help nobody.
     let acts = |t: &&Take| matches!(&t.verdict, Verdict::Acts { action, .. } if *action != StepAction::Tell);
     // A pass over this task alone would not see that it is another one's turn.
     let acts = |t: &&Take| acts(t) && watch::acts(t.watcher) && !standing::goes_on_waiting(t);
@@ -241,7 +241,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     all.0
 }
 
-/// Whether a watcher would do what a task that they leave alone needs.
+/// Whether the watchers, which skip the task, would otherwise do what it needs.
 fn is_lift_first(f: &Facts, stand: &Stand) -> bool {
     let is_theirs = match f.detail.task.status {
         Status::Running => f.life != Some(Life::Unknown),

@@ -36,7 +36,7 @@ use policy::routing::moving::held_provider;
 const TOGETHER: usize = 2;
 /// Most tasks that one command names.
 const MAX_AT_ONCE: usize = 16;
-/// Most characters of a line that was made of somebody's words.
+/// Most characters of a line that holds untrusted text.
 pub(crate) const MAX_LINE: usize = 400;
 
 /// What happened to one board.
@@ -284,7 +284,7 @@ impl Summary {
         for list in [&mut s.needs_you, &mut s.waiting, &mut s.healed, &mut s.left_alone] {
             list.sort_by(|a, b| (a.since, &a.task).cmp(&(b.since, &b.task)));
         }
-        // A task that stands still since something of it cannot be read may need somebody, until somebody is asked.
+        // A task that stands still since something of it is unreadable may need the operator, until the operator is asked.
         let is_asked = |id: &str| s.needs_you.iter().any(|e| e.task == id);
         let stopped = facts.iter().map(|f| f.detail.task.id.as_str()).filter(|id| !is_asked(id));
         let unseen = stopped.filter_map(|id| blind.iter().find(|what| what.contains(id)));
@@ -306,7 +306,7 @@ impl Summary {
         self.healed.iter().partition(|e| !e.is_unstarted())
     }
 
-    /// Whether there is nothing that anybody must be told: what was skipped before the time asked about is no news.
+    /// Whether there is nothing to tell the operator: what was skipped before the time asked about is not news.
     pub(crate) fn is_quiet(&self) -> bool {
         let lists = self.needs_you.len() + self.waiting.len() + self.healed.len();
         let told = lists + self.findings.len() + self.unknown.len();

@@ -72,7 +72,7 @@ fn task(status: Status, events: Vec<Event>) -> Facts {
     facts(d)
 }
 
-/// An event of ours.
+/// An event of Watchbill.
 fn ours(kind: &str, seconds: i64, by: &str, case: &str, more: Value) -> Event {
     let mut payload = json!({"by": by, "watchbill": {"pass": format!("p{seconds}"), "case": case, "because": "for a reason"}});
     for (key, value) in more.as_object().into_iter().flatten() {
@@ -137,14 +137,14 @@ fn a_block_says_who_lifts_it() {
     assert_eq!(standing::of(&f).says, "blocked: stopped while luna worked on it, 10m ago: stop");
     f.detail.runs[0].started_at = ago(1_200);
     assert_eq!(standing::of(&f).says, "blocked by hand 10m ago: stop");
-    // A question is a person's to answer, whoever wrote it.
+    // A question is a person's to answer, even if no worker wrote it.
     f.detail.task.block_kind = Some("needs_input".into());
     let stand = standing::of(&f);
     assert_eq!(
         (stand.kind, &*stand.says),
         (Kind::NeedsPerson, "blocked: a person is asked (needs_input) 10m ago: stop")
     );
-    // Somebody's word about a block that was lifted is of the past.
+    // The reason of a block that was lifted does not count.
     let lifted = vec![event("blocked", 900, json!({})), event("unblocked", 600, json!({}))];
     let nothing = "blocked 10m ago, and nothing on the board says why";
     assert_eq!(standing::of(&task(Status::Blocked, lifted)).says, nothing);
@@ -374,7 +374,7 @@ fn ready_work_says_why_nobody_takes_it() {
     };
     let told = task(Status::Ready, vec![said(60, "route-blocked")]);
     stands(&told, Kind::NeedsPerson, "ready, and the guard holds it back", Some("What mends it: hermes x"));
-    // Not what somebody else says in our name's place, nor what was said before somebody decided.
+    // Not what another author says, nor what was said before the task was unblocked.
     assert_eq!(standing::of(&task(Status::Ready, vec![said(60, "luna")])).kind, Kind::Fine);
     let since = task(Status::Ready, vec![said(60, "route-blocked"), event("unblocked", 30, json!({}))]);
     assert_eq!(standing::of(&since).kind, Kind::Fine);
@@ -510,7 +510,7 @@ fn an_address_where_nobody_answers_needs_a_person_until_one_does() {
     assert_eq!(run(&f), "hermes kanban reassign t_00000001 PROFILE && hermes kanban unblock t_00000001");
     f.takers = Some(Vec::new());
     assert_eq!(run(&f), "hermes kanban unblock t_00000001");
-    // While an attempt tries it, it is no better, and nothing is to be unblocked.
+    // While an attempt tries it, it is not better yet, and nothing is to be unblocked.
     f.detail.task.status = Status::Running;
     assert_eq!(standing::of(&f).kind, Kind::NeedsPerson);
     assert!(!run(&f).contains("unblock"));
@@ -535,7 +535,7 @@ fn a_start_that_fails_the_same_way_again_is_told_at_once() {
     assert_eq!(first.run, "mkdir -p '/srv/the x' && hermes kanban unblock t_00000001");
     let together = first.together.unwrap().line(&["t_1".into(), "t_2".into()]);
     assert_eq!(together, "mkdir -p '/srv/the x' && hermes kanban unblock t_1 t_2");
-    // Tried once more it failed so twice; once is no sign yet.
+    // Tried once more it failed so twice; once does not count yet.
     f.detail.task.status = Status::Ready;
     assert_eq!(standing::of(&f).kind, Kind::NeedsPerson);
     f.detail.runs.pop();
@@ -590,7 +590,7 @@ fn what_a_person_alone_can_give_needs_one() {
     assert_eq!(stand.kind, Kind::NeedsPerson);
     let first = suggestions::of(&waits, &stand).swap_remove(0).run;
     assert_eq!(first, "hermes kanban comment t_0000caf1 'watchbill: heal'");
-    // A card that nobody takes: after its time, and not before somebody could.
+    // A card that nobody takes: after its time, and not before a worker could claim it.
     for (status, seconds, kind) in [
         (Status::Ready, 1_799, Kind::Waits),
         (Status::Ready, 1_800, Kind::NeedsPerson),
@@ -624,7 +624,7 @@ fn what_a_person_alone_can_give_needs_one() {
 #[test]
 fn what_nobody_moves_needs_a_person_after_a_while() {
     let lies = |seconds: i64| {
-        // A word that says another thing than the row does, as anybody may write one.
+        // An event that says another thing than the row does, as any process may write one.
         let asked = event("blocked", 9_000, json!({"reason": "which licence?", "kind": "needs_input"}));
         let mut f = task(Status::Blocked, vec![asked, event("unblocked", seconds, json!({"by": "heal"}))]);
         f.detail.task.failures = 2;
@@ -638,7 +638,7 @@ fn what_nobody_moves_needs_a_person_after_a_while() {
     assert_eq!(standing::of(&below).kind, Kind::LeftAlone);
     below.runtime.dispatcher = Dispatcher::Absent;
     assert_eq!(standing::of(&below).kind, Kind::NeedsPerson);
-    // Whoever acts on it, or will, is waited for; and what somebody wants left alone is.
+    // A watcher that acts on it, or will, is waited for; and what the operator wants skipped is.
     let mut waits = lies(1_800);
     waits.detail.events.push(event("gave_up", 1_800, json!({"error": "pid 7 not alive"})));
     waits.takes = vec![take("heal", Verdict::Leaves, Some(300))];
@@ -735,7 +735,7 @@ fn a_used_up_quota_is_one_also_behind_a_card_that_was_answered() {
     let joined = json!({"by": "synthesize-distress", "watchbill": {"pass": "p", "card": "t_0000caf2"}});
     f.detail.events.push(event("linked", 1_000, joined));
     assert_eq!(needs_operator::lacking(&f.detail), Some(Lacking::Quota), "one incident with others");
-    // Not of another attempt, and not where somebody blocked it since.
+    // Not of another attempt, and not where it was blocked since.
     let mut later = f.clone();
     later.detail.events.push(Event { at: ago(900), ..claimed });
     assert_eq!(needs_operator::lacking(&later.detail), None);
@@ -821,7 +821,7 @@ fn commands_are_whole_and_fit_the_state() {
     let blocked = task(Status::Blocked, vec![event("blocked", 60, json!({}))]);
     let packet = "heal --print-packet t_00000001";
     assert_eq!(runs(&blocked), ["hermes kanban unblock t_00000001", packet, "board show t_00000001"]);
-    // Whoever is asked something answers and sets it free in one line.
+    // The person who is asked something answers and unblocks it in one line.
     let answer = "hermes kanban comment t_00000001 'YOUR ANSWER' && hermes kanban unblock t_00000001";
     let asked = |payload: Value| task(Status::Blocked, vec![event("blocked", 60, payload)]);
     let ours = |cause: &str| {
@@ -911,7 +911,7 @@ fn commands_are_whole_and_fit_the_state() {
     let mut marked = task(Status::Blocked, vec![]);
     marked.detail.body = "watchbill: no-heal".into();
     assert_eq!(runs(&marked)[0], "hermes kanban comment t_00000001 'watchbill: heal'");
-    // An id is somebody's text, too.
+    // An id is untrusted text, too.
     let mut odd = task(Status::Blocked, vec![]);
     odd.detail.task.id = "t_1; rm -rf /".into();
     assert!(runs(&odd)[0].ends_with("'t_1; rm -rf /'"));

@@ -207,7 +207,7 @@ fn tasks_that_another_profile_takes_are_assigned_together() {
         one.run.as_deref(),
         Some("hermes kanban reassign t_00000001 sol && hermes kanban unblock t_00000001")
     );
-    // An id is somebody's text; another profile is another command.
+    // An id is untrusted text; another profile is another command.
     let some = of(vec![taken("t_00000001", "sol"), taken("t_1; ls", "sol"), taken("t_00000003", "nova")]);
     let want = "for id in t_00000001 't_1; ls'; do hermes kanban reassign \"$id\" sol && hermes kanban unblock \"$id\"; done";
     assert_eq!(some.run.as_deref(), Some(want));

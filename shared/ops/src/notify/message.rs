@@ -118,7 +118,7 @@ impl Message {
         }
     }
 
-    /// `waiting`: how many tasks wait for something that is no person.
+    /// `waiting`: how many tasks wait for something other than a person.
     fn titled(&self, waiting: usize) -> String {
         let need = |n: usize| things_or(n, "thing needs you", "things need you");
         let over = |n: usize| things_or(n, "thing is over", "things are over");

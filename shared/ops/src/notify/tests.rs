@@ -348,7 +348,7 @@ fn quiet_hours_and_the_bound_of_an_hour_put_off_and_lose_nothing() {
     let mut book = Book::default();
     let decision = pass(&mut book, &at(0, &keys[..1]), &target, Outcome::Accepted);
     assert!(matches!(&decision, Decision::Wait { why, .. } if why == "quiet hours"), "{decision:?}");
-    // What began and ended meanwhile is no news any more.
+    // What began and ended meanwhile is not told any more.
     assert_eq!(pass(&mut book, &at(8_000, &[]), &target, Outcome::Accepted), Decision::Quiet);
 }
 

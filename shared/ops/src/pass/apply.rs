@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) enum By {
     /// A watcher's, which a pause stops, also between two transactions.
     Watcher,
-    /// Somebody's by hand.
+    /// The operator's, by hand.
     Hand,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn apply(
     let lock = lock::take(board.id(), tools, report)?;
     let (done, fault) = checked.apply(board, now, PATIENCE, &mut || is_held(tools, report));
     drop(lock);
-    // What was done before a pause is told, whoever was told of the pause.
+    // What was done before a pause is told, even if an earlier pass told of the pause.
     report.muted &= done.is_empty();
     report.steps.extend(done);
     fault.map_or(Ok(()), Err)
@@ -146,7 +146,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Looks once more at every process that must be gone, and whether nobody works on what is to be set free: the board may
+    /// Looks once more at every process that must be gone, and whether nobody works on what is to be requeued: the board may
     /// be done with an attempt whose worker is not. What a worker left behind is waited for, `orphan_wait` from the end
     /// of its attempt.
     pub fn of(steps: Vec<Step>, host: &dyn Witness, now: Time, orphan_wait: Duration) -> Checked {
@@ -205,7 +205,7 @@ impl Checked {
     }
 }
 
-/// What a step sets free.
+/// The task that a step makes free to be claimed.
 fn freed(step: &Step) -> Option<Freed<'_>> {
     let expect = step.expect.as_ref();
     let workers = expect.map_or(&[][..], |e| &e.workers);

@@ -57,7 +57,7 @@ pub fn look(board: &dyn Board, cache: &mut Cache, now: Time, when: When) -> Resu
     }
     let found = board.damage(is_doubted)?;
     if found.is_some() {
-        // Asked again in every pass until it is repaired, also where somebody removed the copies.
+        // Asked again in every pass until it is repaired, also where the copies were removed.
         cache.sight(&doubt, now);
         return Ok(found);
     }

@@ -1,5 +1,5 @@
-//! Whether another board lies in the place of one that passes looked at: made anew, or put back from an old copy. Such a board is empty or old,
-//! and says that all is well. So the ends of its history are remembered, until `watchbill forget`.
+//! Whether another board lies in the place of one that passes looked at: made anew, or restored from an old copy. Such a board is
+//! empty or old, and says that all is well. So the ends of its history are remembered, until `watchbill forget`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -115,7 +115,7 @@ fn note(id: &BoardId, here: History, cache: &mut Cache) {
 }
 
 impl Known {
-    /// Whether these are the ends of another history. The oldest events of a board may be taken away, and are not put back.
+    /// Whether these are the ends of another history. The oldest events of a board may be deleted, and do not return.
     fn is_other(&self, here: &History) -> bool {
         let begins_anew =
             |(first, task): &(i64, String)| *first <= self.first && fnv(task.bytes()) != self.task;

@@ -102,8 +102,8 @@ pub fn wedge(id: &BoardId, tools: &mut Tools<'_>) -> Option<Wedge> {
     }
 }
 
-/// Somebody holds the dispatch lock. For a while that is a reason to come back later; a process that never lets go is a
-/// finding, and then we go on without it (Hermes itself prints zeros with exit 0 all night).
+/// A process holds the dispatch lock. For a while that is a reason to come back later; a process that never releases it is a
+/// finding, and then the pass goes on without it (Hermes itself prints zeros with exit 0 all night).
 fn held(path: &Path, tools: &mut Tools<'_>) -> Result<Wedge> {
     let busy = |who: String| {
         Error::new(Kind::Busy, path.display(), format!("the dispatcher is at work ({who})"))

@@ -8,7 +8,7 @@ use base::error::{Error, Kind, Result};
 use board::{Board, BoardId, Mode};
 use host::{Host, Split};
 
-/// Opens a board for the pass of a watcher, unless it is paused, split or damaged. Whoever only looks may look at a paused one.
+/// Opens a board for the pass of a watcher, unless it is paused, split or damaged. One that only looks may open a paused board.
 pub(super) fn for_watcher(
     id: &BoardId,
     only_looks: bool,
@@ -57,7 +57,7 @@ pub(crate) fn split_what(pids: &[i64]) -> String {
 }
 
 /// What a person does about a split board. Tried on real ones: ended by KILL such a process leaves the board as the others see
-/// it; ended by TERM, as a restart ends it, or left alone it writes old pages over theirs.
+/// it; ended by TERM, as a restart ends it, or not ended at all it writes old pages over theirs.
 pub(crate) fn split_todo(pids: &[i64]) -> String {
     format!(
         "run `kill -9 {}` now, not a restart: any other end lets it write old pages over the board. Then copy the board with its \

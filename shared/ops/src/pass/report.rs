@@ -9,7 +9,7 @@ use config::Config;
 use policy::{Decision, Pass};
 use watch::Watcher;
 
-/// Puts down everything of a decision but its steps, which are given back: the write needs nothing else of what was seen.
+/// Puts down everything of a decision but its steps, which are returned: the write needs nothing else of what was seen.
 pub(super) fn decided<W: Watcher>(
     watcher: &W,
     seen: W::Seen,
@@ -60,8 +60,8 @@ pub fn dry_report<W: Watcher>(
     report
 }
 
-/// What lasts, by what matters of it: news where no pass saw it yet, or where it is over. Whoever asks for a dry run or for one
-/// task is told all of it.
+/// What lasts, by what matters of it: news where no pass saw it yet, or where it is over. A dry run, or a pass over
+/// one task, tells all of it.
 pub(super) fn lasting(
     prefix: &str,
     all: BTreeMap<String, String>,

@@ -47,7 +47,7 @@ impl Plan {
     /// Reads a plan, or the report of a dry run that holds one, for `program` to carry out on `host` at `now`.
     ///
     /// # Errors
-    /// Why it is refused, in words: it is no plan, or one of another program, another machine or another day.
+    /// Why it is refused, in words: it is not a plan, or is one of another program, another machine or another day.
     pub fn read(mut whole: Value, program: &str, host: &str, now: Time) -> Result<Plan, String> {
         let inner = whole.get_mut("plan").map(Value::take).unwrap_or(whole);
         let plan: Plan = serde_json::from_value(inner).map_err(|e| format!("not a plan: {e}"))?;

@@ -41,7 +41,7 @@ impl Receiver {
     /// Reads `you@example.org`, `mail:you@example.org`, a URL, `slack:URL` and the like, or `telegram:CHAT`.
     ///
     /// # Errors
-    /// It is none of these; the error says what may be written.
+    /// It is not one of these; the error says what may be written.
     pub fn parse(text: &str) -> Result<Receiver, String> {
         let text = text.trim();
         if let Some(chat) = text.strip_prefix("telegram:").filter(|chat| !chat.is_empty()) {

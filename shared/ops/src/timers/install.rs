@@ -42,7 +42,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The lines of ours that the crontab has then; none for what is no crontab.
+    /// The lines of Watchbill that the crontab has then; none where the change is not one of the crontab.
     pub fn crontab_lines(&self) -> Vec<&str> {
         match self {
             Change::Crontab { text } => shipped::block(text),
@@ -193,7 +193,7 @@ fn taken_away(by: By, folder: &Path, names: Vec<PathBuf>) -> Vec<Change> {
     all
 }
 
-/// What a file of ours says; `None` where there is none, or somebody else's.
+/// What a file of Watchbill says; `None` where there is none, or where another program or user wrote it.
 fn is_ours(path: &Path) -> Option<String> {
     let meta = path.symlink_metadata().ok()?;
     untrusted_file::text(path).filter(|text| meta.is_file() && text.starts_with(MARK))
@@ -240,7 +240,7 @@ fn commands(changes: &[Change], is_there: bool, left: &mut Vec<String>, why: &mu
     }
 }
 
-/// Writes all of them beside their places first; where one cannot be put there, those before it are put back.
+/// Writes all of them beside their places first; where one cannot be put there, those before it are restored.
 fn files(changes: &[Change]) -> Result<()> {
     let mut new = Vec::new();
     for change in changes {

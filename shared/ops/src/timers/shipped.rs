@@ -6,7 +6,7 @@ use super::{By, NOTIFY, RUN, SESSIONS, WATCHED, Watched};
 use base::error::{Error, Kind, Result};
 use card::shell_word;
 
-/// How every file of ours begins: only what begins so is ever replaced or taken away.
+/// How every file of Watchbill begins: only what begins so is ever replaced or taken away.
 pub(crate) const MARK: &str = "# Written by `watchbill timers install`";
 
 const BEGIN: &str = "# watchbill timers: begin";
@@ -62,7 +62,7 @@ pub struct Wanted {
     pub boards: Vec<String>,
     /// For each board on which sessions are spawned the flags that name it.
     pub sessions: Vec<[String; 2]>,
-    /// Whether the configuration names somebody to tell.
+    /// Whether the configuration names a receiver.
     pub notify: bool,
     /// The user a system unit runs as; `None` is root.
     pub user: Option<u32>,
@@ -225,7 +225,7 @@ fn service(shipped: &str, watched: Watched, by: By, wanted: &Wanted) -> String {
     out.join("\n") + "\n"
 }
 
-/// A word as a unit has it (systemd.syntax(7)): quoted where it must be, and `%` is no specifier.
+/// A word as a unit has it (systemd.syntax(7)): quoted where it must be, and `%` does not begin a specifier.
 fn quoted(word: &str) -> String {
     let word = word.replace('%', "%%");
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:,+@%$".contains(c);

@@ -21,9 +21,9 @@ pub struct Action {
     pub because: String,
     /// When.
     pub at: Time,
-    /// Somebody took it back.
+    /// It was undone.
     pub is_undone: bool,
-    /// Why it cannot be taken back, whatever stands on the board.
+    /// Why it cannot be undone, whatever stands on the board.
     pub(super) lost: Option<&'static str>,
     /// Where its first and its last event stand in the history.
     pub(super) span: (usize, usize),
@@ -68,7 +68,7 @@ fn pass_of(e: &Event) -> Option<&str> {
     e.trail()?.get("pass")?.as_str()
 }
 
-/// Passes whose actions on this task were taken back.
+/// Passes whose actions on this task were undone.
 fn undone(d: &Detail) -> BTreeSet<&str> {
     let by_hand = d.events.iter().filter(|e| e.kind == EventKind::Undone && e.by() == Some(super::NAME));
     by_hand.filter_map(|e| e.trail()?.get("undone")?.get("pass")?.as_str()).collect()
@@ -102,7 +102,7 @@ fn is_extension(e: &Event) -> bool {
 }
 
 impl Action {
-    /// Whether it changed anything that can be put back, but for what it made.
+    /// Whether it changed anything that can be undone, but for what it made.
     pub fn is_change(&self) -> bool {
         self.lost.is_some()
             || self.is_word
@@ -140,8 +140,8 @@ impl Action {
         self.named.extend(ids.chain(parts).filter_map(Value::as_str).map(str::to_owned));
     }
 
-    /// The first thing that happened to the task's work after the action. What was taken back since is none, and neither is
-    /// a hold that we made longer.
+    /// The first thing that happened to the task's work after the action. What was undone since does not count, nor does
+    /// a hold that a watcher made longer.
     pub(super) fn later<'d>(&self, d: &'d Detail) -> Option<&'d Event> {
         let undone = undone(d);
         let stands = |e: &&Event| {

@@ -17,7 +17,7 @@ const STOPS: [EventKind; 6] = [
     EventKind::Claimed,
 ];
 
-/// The events that make the history agree with the row as it is put back, which then has this status.
+/// The events that make the history agree with the row as it is restored, which then has this status.
 pub(super) fn retold(d: &Detail, action: &Action, status: &Status, trail: &Trail<'_>) -> Vec<Change> {
     let (before, did) = (&d.events[..action.span.0], &d.events[action.span.0..=action.span.1]);
     let did = |kind: EventKind| did.iter().any(|e| e.kind == kind && e.by() == Some(&action.by));

@@ -138,7 +138,7 @@ fn birth(log: &[u8], started: Time) -> Option<String> {
     (is_first && is_commit(new) && !why.starts_with("commit (initial)")).then(|| new.to_owned())
 }
 
-/// The last commit of the head's own line that is no younger than the task.
+/// The last commit on the head's first-parent line that is not younger than the task.
 fn before(shadow: &Shadow<'_>, head: &str, started: Time, until: Instant) -> Result<Option<String>, String> {
     if started.0 <= 0 {
         return Ok(None);

@@ -19,7 +19,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Leaves out what lies outside a folder: it may be anybody's.
+    /// Leaves out what lies outside a folder: it may be the work of another task or user.
     pub(super) fn keep_below(&mut self, folder: &str) {
         let unseen = self.count - self.files.len();
         self.files.retain(|f| f.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')));

@@ -184,7 +184,7 @@ fn where_the_work_began() {
     repo.git(&["checkout", "-q", "-b", "feature-2"]);
     repo.add("b", 20);
     check(&repo, Base::Created, "feature", 1, &["A b"]);
-    // It was moved elsewhere: where it was made is no part of it.
+    // It was moved elsewhere: the commit it was made at is not in it.
     repo.git(&["reset", "-q", "--hard", "main"]);
     repo.add("c", 30);
     check(&repo, Base::Fork, "main", 1, &["A c"]);
@@ -222,7 +222,7 @@ fn where_the_work_began() {
     repo.git(&["update-ref", "refs/remotes/origin/next", "HEAD~0"]);
     repo.add("more", 20);
     check(&repo, Base::Fork, "HEAD~1", 1, &["A more"]);
-    // A pushed branch is no place to count from.
+    // Commits are not counted from the branch's own upstream.
     repo.git(&["update-ref", "refs/remotes/origin/side", "HEAD"]);
     repo.git(&["config", "branch.side.remote", "origin"]);
     repo.git(&["config", "branch.side.merge", "refs/heads/side"]);

@@ -273,7 +273,7 @@ fn only_the_folder_asked_about_counts() {
     assert_eq!(after.asked, link.to_str().unwrap());
     let own = link.join("deep/clean").to_str().unwrap().to_owned();
     assert_eq!(drift(&before, &after, &BTreeSet::from([own])), Drift::Own);
-    // What the repository ignores is no part of it.
+    // A folder that the repository ignores is read file by file.
     let scratch = repo.root().join("build/t_1");
     write(&scratch.join("f"), "x");
     let (before, after) = around(&scratch, || write(&scratch.join("f"), "y"));
@@ -385,7 +385,7 @@ fn what_cannot_be_known() {
         assert!(state(&repo.root(), LIMIT).is_err());
         set_mode(&git, 0o755);
     }
-    // A repository that is none any more is no plain folder.
+    // A repository that was broken is not read as a plain folder.
     fs::remove_file(git.join("HEAD")).unwrap();
     assert_eq!(why(), "not a git repository");
     fs::remove_dir_all(&git).unwrap();

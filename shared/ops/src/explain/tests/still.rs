@@ -28,7 +28,7 @@ fn is_to_be_decided(f: &Facts, begins: &str) {
 
 #[test]
 fn what_was_undone_needs_a_person_once_it_would_be_due() {
-    // A hold that was put back, before and after its end.
+    // A hold that was undone, before and after its end.
     for (until, is_due) in [(600, false), (-1, true)] {
         let until = json!({"cause": "rate_limit", "until": NOW.plus(until).0});
         let hold = ours("scheduled", 3_600, "heal", "rate-limit", json!({"hold": until}));
@@ -133,7 +133,7 @@ fn what_is_marked_needs_a_person_where_a_watcher_would_go_on_with_it() {
             _ => {}
         }
     }
-    // Whoever specifies or reviews it asks for no mark, and lifting it would help nobody.
+    // Specifying and reviewing do not depend on the mark, and lifting it would help nobody.
     for (status, says, run) in [
         (Status::Triage, "in triage for 2h, and nobody specifies it", "hermes kanban specify t_00000001"),
         (Status::Review, "in review for 2h, and nobody reviews it", "hermes kanban show t_00000001"),
@@ -152,7 +152,7 @@ fn what_is_marked_needs_a_person_where_a_watcher_would_go_on_with_it() {
     assert_eq!(first, "hermes kanban comment t_00000001 'watchbill: heal' --author \"$USER\"");
     f.detail.parents = vec![Kin::from(detail("t_0000000a", Status::Running).task)];
     assert_eq!(standing::of(&f).kind, Kind::Fine, "it waits");
-    // Ready work is started whatever is written on it, where anybody is there who does.
+    // Ready work is started whatever is written on it, where a worker can take it.
     let mut f = marked(Status::Ready, vec![event("created", 90_000, json!({}))]);
     f.detail.task.assignee = Some("luna".into());
     assert_eq!(standing::of(&f).kind, Kind::LeftAlone);
@@ -269,7 +269,7 @@ fn a_claim_that_nobody_can_judge_needs_a_person_until_it_is_released() {
             all.iter().all(|c| !c.run.contains("reassign") && !c.run.contains("kanban unblock")),
             "{all:?}"
         );
-        // That somebody changed it otherwise takes nothing away.
+        // Another change of the task takes nothing away.
         for kind in ["assigned", "unblocked"] {
             f.detail.events.push(event(kind, 1, json!({})));
             assert_eq!(standing::of(&f).kind, Kind::NeedsPerson, "{kind}");

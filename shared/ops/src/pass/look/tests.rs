@@ -201,7 +201,7 @@ fn every_pass_attends_and_only_a_whole_one_of_heal_heals() {
     round(&Heal, &mut board, &pass("heal")).unwrap();
     let attended: Vec<(&str, Duty)> = board.attended.iter().map(|(p, d)| (p.as_str(), *d)).collect();
     let (works, heals) = (Duty::Works, Duty::Heals);
-    // The last one takes back what a host left that is gone, and looks once more whether it is.
+    // The last one requeues what a host left that is gone, and looks once more whether it is.
     let looks = Duty::Looks;
     assert_eq!(attended, [("synthesize-distress", works), ("heal", works), ("heal", heals), ("heal", looks)]);
 }
@@ -283,7 +283,7 @@ fn there(
     board.apply(at, &[step(&d, changes)], PATIENCE).unwrap();
 }
 
-/// A task of luna that a watcher of another host parked then: its log there says that moon answers in an hour.
+/// A task of luna that a watcher of another host held then: its log there says that moon answers in an hour.
 fn refused(board: &mut dyn Board, id: &str, at: Time) {
     let (d, until) = (ready(board, id), NOW.plus(3_600));
     let hold =
