@@ -1,4 +1,4 @@
-//! Puts more on a generated board than anybody meant to: long comments, and distress cards by the thousand.
+//! Overfills a generated board: long comments, and distress cards by the thousand.
 
 use std::path::Path;
 
@@ -51,7 +51,7 @@ pub fn comments(board: &Path, tasks: usize, each: usize, bytes: usize, now: Time
     Ok(())
 }
 
-/// Adds ready distress cards that somebody wrote by hand, about each open task in turn.
+/// Adds ready distress cards that a user wrote by hand, about each open task in turn.
 ///
 /// # Errors
 /// The board cannot be written.

@@ -79,7 +79,7 @@ pub fn generate(path: &Path, sizes: Sizes, seed: u64, now: Time, dead_share: f64
     for sql in indices {
         conn.execute_batch(&sql)?;
     }
-    // Hermes leaves the application id 0; a mark of ours would make it a board without a dispatcher.
+    // Hermes leaves the application id 0; Watchbill's mark would make it a board without a dispatcher.
     conn.execute_batch("PRAGMA application_id = 0; PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL;")?;
     Ok(())
 }
@@ -315,7 +315,7 @@ impl Writer<'_> {
         self.event.execute(params![id, run, kind, payload, at]).map(drop)
     }
 
-    /// How the `n`th of some attempts ended: all but the last were taken back, which Hermes does not count.
+    /// How the `n`th of some attempts ended: all but the last were reclaimed, which Hermes does not count.
     fn end(&mut self, state: State, at: i64, n: i64, attempts: i64) -> End<'static> {
         let reason = REASONS[self.chance.below(3) as usize];
         let end = |status, outcome, kind, payload: &str, error| End {

@@ -42,7 +42,7 @@ pub enum Told {
     State(State),
 }
 
-/// One call. A call that was answered with a refusal is none: it changed nothing.
+/// One call. A call that was answered with a refusal does not count: it changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// Which task.

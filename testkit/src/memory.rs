@@ -84,7 +84,7 @@ impl MemoryBoard {
         self
     }
 
-    /// The hosts of a shared board and its clock, to be changed. Let go of them before the board is used again.
+    /// The hosts of a shared board and its clock, to be changed. Drop them before the board is used again.
     pub fn hosts_mut(&self) -> RefMut<'_, Hosts> {
         self.hosts.borrow_mut()
     }
@@ -120,12 +120,12 @@ impl MemoryBoard {
         self
     }
 
-    /// The rows as they are now. Let go of them before the board is used again.
+    /// The rows as they are now. Drop them before the board is used again.
     pub fn rows(&self) -> Ref<'_, Rows> {
         self.rows.borrow()
     }
 
-    /// The rows, to be changed by somebody who asks nobody. Let go of them before the board is used again.
+    /// The rows, to be changed without any guard. Drop them before the board is used again.
     pub fn rows_mut(&self) -> RefMut<'_, Rows> {
         self.rows.borrow_mut()
     }
@@ -301,7 +301,7 @@ impl Board for MemoryBoard {
         if has_decided {
             hosts.epoch += 1;
         }
-        // What it decided itself is no news to it.
+        // Its own decisions do not count as new.
         if let Some(pass) = self.pass.as_mut().filter(|_| has_decided) {
             pass.epoch += 1;
         }
@@ -448,7 +448,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Adds an event, whoever writes it; returns its id.
+    /// Adds an event of any writer; returns its id.
     pub fn add_event(&mut self, task: &str, event: Event) -> i64 {
         let id = next(&self.events);
         self.events.insert(id, (task.to_owned(), event));
@@ -832,7 +832,7 @@ fn set(t: &mut Task, now: Time, change: &Change) {
         Change::SetBlock { kind, recurrences } => {
             (t.block_kind, t.block_recurrences) = (kind.clone(), *recurrences);
         }
-        // A result is a column no pass reads; everything else is no change of one row.
+        // A result is a column no pass reads; every other change is not one of a single row.
         _ => {}
     }
 }

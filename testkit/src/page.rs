@@ -1,4 +1,4 @@
-//! The sample page: a made-up night on a board, for the browser test and for whoever works on the looks.
+//! The sample page: a made-up night on a board, for the browser test and for work on the looks.
 
 use page::{Overview, sample};
 
@@ -7,7 +7,7 @@ pub fn sample() -> Overview {
     sample::night()
 }
 
-/// The same night, told by somebody who wants to break whatever shows it.
+/// The same night with hostile texts, which try to break what shows it.
 pub fn hostile() -> Overview {
     let mut night = sample::night();
     let long = "verylongword".repeat(40);

@@ -142,7 +142,7 @@ impl Address {
     /// Reads an address.
     ///
     /// # Errors
-    /// `Config` for what is no such address, for a password in it, and for one that would let others read or change what is sent.
+    /// `Config` for any other text, for a password in the address, and for one that would let others read or change what is sent.
     pub(crate) fn read(url: &str) -> Result<Address> {
         let shown = without_password(url);
         let wrong = |what: &str| Error::new(Kind::Config, &shown, what);

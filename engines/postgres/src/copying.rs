@@ -22,7 +22,7 @@ const WAITS: &str = "SET LOCAL idle_in_transaction_session_timeout = '10min'";
 /// Rows of one round trip. The client holds them all, however long their texts are.
 const FETCHED: usize = 100;
 
-/// Nobody else writes until the end; whoever reads sees an empty board.
+/// No other connection writes until the end; a reader sees an empty board.
 const LOCK: &str = "LOCK TABLE task_runs, task_comments, task_events, tasks, task_links IN EXCLUSIVE MODE";
 
 /// Else the first passes go by guesses, until the server looks by itself.

@@ -16,7 +16,7 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// Begins one, in the transaction in which its host attends. `None` for a program that is no watcher.
+    /// Begins one, in the transaction in which its host attends. `None` for a program that is not a watcher.
     pub(crate) fn begin(server: &mut Server, me: &board::Attendance<'_>) -> Result<Option<Pass>, Fault> {
         if !base::registry::NAMES.contains(&me.program) {
             return Ok(None);
@@ -49,7 +49,7 @@ impl Pass {
         server.rows(sql, args![self.program.as_str(), self.host.as_str()]).map(drop)
     }
 
-    /// Goes on after a part that is committed: what it decided itself is no news to it.
+    /// Goes on after a part that is committed: its own decisions do not count as new.
     pub(crate) fn after(&mut self, steps: &[Step], outcomes: &[Outcome]) {
         self.seen += i64::from(self.did(steps, outcomes));
     }

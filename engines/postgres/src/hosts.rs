@@ -13,7 +13,7 @@ use crate::PostgresBoard;
 use crate::address::Address;
 use crate::server::{Fault, Server, args};
 
-/// For how many seconds it is kept what became of a part: far longer than anybody tries to write one.
+/// For how many seconds the outcome of a part is kept: far longer than any program tries to write one.
 const WRITES_KEPT: i64 = 86_400;
 
 /// How many of those rows one pass removes.
@@ -160,7 +160,7 @@ pub(crate) fn attend(
     Ok(Attended { now, before, hosts })
 }
 
-/// What [`attend`] tells whoever only asks: nothing is renewed.
+/// What [`attend`] tells a caller that only asks: nothing is renewed.
 pub(crate) fn look(
     server: &mut Server,
     address: &Address,

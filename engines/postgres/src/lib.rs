@@ -59,7 +59,7 @@ pub struct PostgresBoard {
     host: String,
     /// The pass of a watcher that looks at it.
     pass: Option<epochs::Pass>,
-    /// Plans of statements, while somebody asks for them.
+    /// Plans of statements, while a caller asks for them.
     plans: Option<Vec<(String, String)>>,
 }
 
@@ -90,7 +90,7 @@ impl PostgresBoard {
     /// `sslkey=PATH` a certificate of the client. On this machine TLS is asked for by `sslmode=verify-full`.
     ///
     /// # Errors
-    /// `Config` for an address that is none or holds a password and for a file of certificates that is none, `NoInput` where no board is,
+    /// `Config` for an invalid address, an address with a password and a file without certificates, `NoInput` where there is no board,
     /// `Data` for one that a newer program made, `Permission`, and `Busy` where the server does not answer within `patience`.
     pub fn open(url: &str, mode: Mode, patience: Duration, secrets: &Secrets) -> Result<PostgresBoard> {
         let address = Address::read(url)?;

@@ -13,7 +13,7 @@ use tokio_postgres::{Client, Config, Socket};
 
 use crate::server::Fault;
 
-/// How long it may take until a server lets somebody in, with TLS and a password.
+/// How long it may take until a server accepts a connection, with TLS and a password.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// How long one statement may take on a server that answers.
@@ -30,7 +30,7 @@ pub(crate) type Asked<'a, T> = Pin<Box<dyn Future<Output = Result<T, tokio_postg
 
 type Driver = Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>;
 
-/// A connection, which moves while somebody asks something over it.
+/// A connection, which moves only while a statement waits for its answer.
 pub(crate) struct Line {
     /// `None` only while it ends.
     runtime: Option<Runtime>,

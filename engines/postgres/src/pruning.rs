@@ -60,7 +60,7 @@ impl Rows for Within<'_> {
     }
 
     fn lock(&mut self, ids: Vec<String>) -> Result<Vec<String>, Fault> {
-        // A link, a card and every word about a task lock its row: whoever was first is seen, and whoever comes later finds no task.
+        // A link, a card, a comment and an event of a task lock its row: an earlier writer is seen, and a later one finds no task.
         let sql = "SELECT id FROM tasks WHERE id = ANY($1) ORDER BY id FOR UPDATE SKIP LOCKED";
         Ok(self.0.rows(sql, &[these(&ids)])?.iter().map(|row| row.get(0)).collect())
     }

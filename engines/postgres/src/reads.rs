@@ -406,7 +406,7 @@ pub(crate) fn look(server: &mut Server, ids: &[&str]) -> Result<BTreeMap<String,
     let mut runs = by_task(&runs, |row| run(row, 1));
     let numbered = |row: &Row| (row.get::<_, i64>(1), event(row, 2));
     let mut events = by_task(&events, numbered);
-    // Whoever writes a thousand comments must not push out what holds or stops the task.
+    // A thousand comments must not push out what holds or stops the task.
     let full: BTreeSet<String> =
         events.iter().filter(|(_, all)| all.len() >= MAX_EVENTS).map(|(id, _)| id.clone()).collect();
     let asked: Vec<&str> = full.iter().map(String::as_str).collect();

@@ -93,7 +93,7 @@ pub(crate) struct Server {
     schema: String,
     /// Of the last transaction: each promotion of a replica begins a later one.
     pub(crate) timeline: u32,
-    /// Statements with their plans, while somebody asks for them.
+    /// Statements with their plans, while a caller asks for them.
     pub(crate) plans: Option<Vec<(String, String)>>,
     /// The begin of a transaction that only reads. It goes with the first statement, in one round trip.
     begins: Option<String>,

@@ -37,7 +37,7 @@ impl Tls {
     /// What connects this way. It reads all files anew: a certificate may be renewed while a program runs.
     ///
     /// # Errors
-    /// `Config` for a file that is none of certificates, or of a key; `Permission` for a key that others may read.
+    /// `Config` for a file without certificates or without a key; `Permission` for a key that others may read.
     pub(crate) fn connector(&self) -> Result<Connector> {
         let mut roots = RootCertStore::empty();
         if let Some(path) = &self.roots {
@@ -130,7 +130,7 @@ impl TlsConnect<Socket> for Coming {
 }
 
 impl TlsStream for Encrypted {
-    /// Ties the password to this server's certificate: whoever passes it on to another server gets nowhere.
+    /// Ties the password to this server's certificate: another server does not accept the same proof.
     fn channel_binding(&self) -> ChannelBinding {
         let (_, tls) = self.0.get_ref();
         let server = tls.peer_certificates().and_then(|all| all.first());

@@ -58,7 +58,7 @@ fn is_of_before(steps: &[Step], timeline: u32) -> bool {
     steps.iter().filter_map(|step| timeline_of(&step.expect.as_ref()?.mark)).any(|seen| seen != timeline)
 }
 
-/// Takes the next free task of these profiles; the steps of `part` are none, and its answer gives the one that is carried out. `taken` keeps what
+/// Takes the next free task of these profiles; `part` has no steps, and its answer gives the one that is carried out. `taken` keeps what
 /// was offered for a try whose answer is lost.
 pub(crate) fn take(
     server: &mut Server,

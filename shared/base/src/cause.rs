@@ -1,7 +1,7 @@
 //! Why an attempt ended, who acts on it, and which words of a board error or a provider say so.
 //!
 //! The words are read narrowly: a text that merely contains a number or a suspicious syllable has no cause
-//! here, because a wrong cause moves somebody's work.
+//! here, because a wrong cause moves a user's task.
 
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +64,7 @@ pub enum Cause {
 pub enum Owner {
     /// `heal` may requeue or reset.
     Heal,
-    /// `synthesize-distress` and `route-blocked`; `heal` keeps its hands off.
+    /// `synthesize-distress` and `route-blocked`; `heal` skips it.
     Distress,
 }
 
@@ -179,7 +179,7 @@ pub fn of_text(error: &str) -> Option<Cause> {
     if let Some(rest) = e.strip_prefix("pid ") {
         return of_pid_text(rest);
     }
-    // A person did this; it is no failure.
+    // The operator did this; it is not a failure.
     if e.starts_with("manual_reclaim") {
         return None;
     }
@@ -209,7 +209,7 @@ pub fn of_text(error: &str) -> Option<Cause> {
 /// that cannot be written, a name that is too long, links in a circle.
 const STAYING: [u32; 10] = [1, 2, 13, 17, 18, 20, 21, 30, 36, 40];
 
-/// Whether a worker whose start failed so fails to start again until somebody changes this host or the task.
+/// Whether a worker whose start failed so fails to start again until a user changes this host or the task.
 pub fn stays(error: &str) -> bool {
     if of_text(error) != Some(Cause::SpawnError) {
         return false;
@@ -298,9 +298,9 @@ pub fn hermes_guard_matches(error: &str) -> bool {
     })
 }
 
-/// Whether Hermes' guard holds a task back over a text that provably is no provider's or credential's word: what was
+/// Whether Hermes' guard holds a task back over a text that provably is not about a provider or a credential: what was
 /// recognised belongs to the infrastructure, or all that matched is a word such as `author` or an OS permission error.
-/// A text that is not understood is no proof.
+/// A text that is not understood does not count as proof.
 pub fn guard_misreads(error: &str) -> bool {
     if !hermes_guard_matches(error) {
         return false;

@@ -1,4 +1,4 @@
-//! The front of a text, so that nothing grows with what somebody wrote.
+//! The front of a text, so that no output grows with a text that others wrote.
 
 use std::borrow::Cow;
 
@@ -35,7 +35,7 @@ pub fn clip_words(text: &str, most: usize) -> &str {
 }
 
 /// Text from a board without secrets and control characters, and none that changes the order of what stands around it: it
-/// must not steer the terminal of whoever reads the report.
+/// must not steer the terminal of the user who reads the report.
 pub fn printable(s: &str) -> String {
     // Control characters are replaced one by one, so that a hole is seen; but for those a secret could hide behind.
     let clean = redact(s);

@@ -1,6 +1,6 @@
 //! Where a request goes, as far as two names of one place must look alike.
 
-/// Host and port of a URL, without user and password. An odd one is none.
+/// Host and port of a URL, without user and password. `None` for an odd one.
 pub fn host(url: &str) -> Option<String> {
     let rest = url.trim().split_once("://")?.1;
     let authority = rest.split(['/', '?', '#']).next()?;

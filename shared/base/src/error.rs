@@ -17,7 +17,7 @@ pub enum Kind {
     Damaged,
     /// 66: no such board or input file.
     NoInput,
-    /// 70: a bug of ours.
+    /// 70: a bug of Watchbill.
     Bug,
     /// 74: disk or output failed.
     Io,

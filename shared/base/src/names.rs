@@ -9,7 +9,7 @@ pub fn is_task_id(s: &str) -> bool {
     s.strip_prefix("t_").is_some_and(hex)
 }
 
-/// Whether this may be the task id of any board (`PROJ-12`, `42`, `x.y`): one word that is no path, option or markup. Only
+/// Whether this may be the task id of any board (`PROJ-12`, `42`, `x.y`): one word that is not a path, option or markup. Only
 /// the board knows whether it is one.
 pub fn may_be_task_id(s: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || "_-.:/#@+".contains(c);

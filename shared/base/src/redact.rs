@@ -246,7 +246,7 @@ fn whole(text: &str, hit: Hit) -> Hit {
     Hit { to: split.map_or(to, |end| end.max(to)), ..hit }
 }
 
-/// Our own words at this place. Only these exact words count: a secret dressed as a marker is none.
+/// Our own words at this place. Only these exact words count: a secret dressed as a marker does not.
 pub fn marker_at(text: &str, at: usize) -> Option<&'static str> {
     let rest = text.get(at..).filter(|r| r.starts_with('['))?;
     Kind::ALL.into_iter().map(Kind::marker).find(|m| rest.starts_with(m))

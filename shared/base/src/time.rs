@@ -45,7 +45,7 @@ impl Time {
         self.utc().map(|t| t.format("%Y/%m/%d").to_string())
     }
 
-    /// `03:12 +01:00` on the clock of whoever writes it: every time of day in a sentence, printed or stored, is written so.
+    /// `03:12 +01:00` on the clock of the machine that writes it: every time of day in a sentence, printed or stored, is written so.
     pub fn local_minute(self) -> String {
         self.utc().map_or_else(
             || self.0.to_string(),
@@ -65,7 +65,7 @@ impl Time {
         }
     }
 
-    /// `2026-11-21` and `03:12` on the clock of whoever reads it; both are the plain number where the calendar does not reach.
+    /// `2026-11-21` and `03:12` on the local clock; both are the plain number where the calendar does not reach.
     pub fn local_day_and_clock(self) -> (String, String) {
         match self.local() {
             Some(t) => (t.format("%Y-%m-%d").to_string(), t.format("%H:%M").to_string()),
@@ -140,7 +140,7 @@ pub fn words(seconds: i64) -> String {
     let (n, u) = units[first];
     let rest = s % n;
     match units.get(first + 1) {
-        // Minutes and seconds together say more than anybody needs.
+        // Minutes and seconds together say more than a reader needs.
         Some((m, v)) if *m > 1 && rest >= *m => format!("{}{u} {}{v}", s / n, rest / m),
         _ => format!("{}{u}", s / n),
     }

@@ -1,4 +1,4 @@
-//! Files that somebody else may have written: opened so that nothing put in their place can hold a pass, and told from our
+//! Files that another user may have written: opened so that nothing put in their place can hold a pass, and told from our
 //! own.
 
 use std::fmt;

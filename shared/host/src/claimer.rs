@@ -1,4 +1,4 @@
-//! Who still works on a task that somebody is about to claim.
+//! What still works on a task that a worker is about to claim.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::{AtWork, Freed, Host, proc};
 const ANCESTORS: usize = 100;
 
 impl Host {
-    /// For each task what an earlier attempt at it left at work; what names no attempt and is no recorded worker only waits for its
+    /// For each task what an earlier attempt at it left at work; what names no attempt and is not a recorded worker only waits for its
     /// own claim. The claimer's own processes do not count: `worker`, the callers of this program that name the task, and what
     /// those started.
     pub fn at_work_beside(&self, freed: &[Freed<'_>], worker: Option<i64>) -> Vec<Option<AtWork>> {

@@ -10,7 +10,7 @@ use super::{Ask, Birth, Boot, HostFacts, Life, Look, Orphan, Proof};
 /// both rounded, and Hermes writes the claim before it spawns.
 pub(super) const START_SLACK: i64 = 5;
 /// A start must lie more than this many seconds after the claim to speak against the worker: by as much the wall clock may
-/// have been stepped without anybody noticing.
+/// have been stepped unnoticed.
 const CLOCK_SLACK: i64 = 60;
 
 /// All that was seen of one attempt.
@@ -244,7 +244,7 @@ fn has_other_command(p: &Process, task: &str) -> bool {
     told && p.worker_by_line() != Some(task)
 }
 
-/// No pid is recorded: then nothing tells a worker from its tools, so whoever carries the marks may be it.
+/// No pid is recorded: then nothing tells a worker from its tools, so every process with the marks may be it.
 fn nobody(ask: &Ask, sight: &Sight) -> Result<(Option<u64>, String), String> {
     if let Some(pid) = marked_with(sight.scan, &ask.task, ask.run) {
         return Err(format!("no pid recorded, and pid {pid} names the attempt in its environment"));
@@ -295,7 +295,7 @@ fn claimed_in_ours(ask: &Ask, sight: &Sight) -> bool {
     this_boot && !ours.is_empty() && ask.namespace.as_ref() == Some(ours)
 }
 
-/// Whether the board itself says that the claim was made in another pid namespace, so that no number in it is one of ours: by its
+/// Whether the board itself says that the claim was made in another pid namespace, so that no number in it is valid in our own: by its
 /// name, or by another start of its pid 1 in this boot. In the first namespace pid 1 starts only once.
 fn claimed_elsewhere(ask: &Ask, sight: &Sight) -> bool {
     let ours = &sight.facts.pid_namespace;

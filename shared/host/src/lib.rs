@@ -116,7 +116,7 @@ impl Host {
     }
 
     /// Seconds between wall clock and boot clock. Between two passes of one boot this changes only when
-    /// somebody steps the wall clock (or by the second that rounding costs).
+    /// the wall clock is stepped (or by the second that rounding costs).
     pub fn wall_minus_boot(&self, now: Time) -> i64 {
         now.0.saturating_sub(self.boot_clock())
     }

@@ -159,7 +159,7 @@ impl Host {
         }
     }
 
-    /// All POSIX and BSD locks that are held and visible. Where the list took more than one call, a lock let go between
+    /// All POSIX and BSD locks that are held and visible. Where the list took more than one call, a lock released between
     /// two of them made the kernel skip another that is still held; so such a list is read until two readings in a row
     /// are equal, and whatever one of them showed counts as held.
     pub(super) fn locks(&self) -> Result<Vec<Lock>, String> {

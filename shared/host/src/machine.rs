@@ -35,7 +35,7 @@ impl View<'_> {
         }
         let tasks: BTreeSet<&str> = asks.iter().map(|a| a.task.as_str()).collect();
         let mut scan = self.processes.scan(&tasks);
-        // Where no pid is recorded, whoever hides its environment may be the worker.
+        // Where no pid is recorded, a process that hides its environment may be the worker.
         let pidless = asks.iter().filter(|a| a.pid.is_none() && !a.hermes_spawned);
         if let Some(since) = pidless.map(|a| a.since).min() {
             let seconds = since.since(self.facts.boot_time).saturating_sub(judge::START_SLACK);

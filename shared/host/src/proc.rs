@@ -134,7 +134,7 @@ pub enum Kin {
 
 impl Process {
     /// Puts together what three files of `/proc/PID` hold; `environ` is `None` where it may not be read. `None`: the first is
-    /// no `stat` line. All three are bytes the process itself may have chosen.
+    /// not a `stat` line. All three are bytes the process itself may have chosen.
     pub fn parse(pid: i64, stat: &[u8], cmdline: &[u8], environ: Option<&[u8]>) -> Option<Process> {
         Some(Process::of(pid, parse_stat(&lossy(stat))?, cmdline, environ.map(|e| (e, spoken(e, None)))))
     }
@@ -157,7 +157,7 @@ impl Process {
     }
 
     /// The task whose Hermes worker this is by its command line. Hermes names the task in the environment of every worker (0.13 to
-    /// 0.22), so that one which can be read must name it too: a `grep` for these words is no worker.
+    /// 0.22), so that one which can be read must name it too: a `grep` for these words is not a worker.
     pub fn worker_of(&self) -> Option<&str> {
         match &self.marks {
             Marks::Read { task, .. } => self.asked.as_deref().filter(|id| task.as_deref() == Some(id)),
@@ -231,7 +231,7 @@ pub enum Probe {
     Absent,
     /// It ended and only waits to be collected.
     Exited,
-    /// Somebody lives there.
+    /// A process has this id and lives.
     Present(Process),
     /// That cannot be told, and why.
     Unclear(String),
@@ -246,7 +246,7 @@ pub struct Scan {
     pub own: BTreeSet<i64>,
     /// Pid and start of processes of our own user whose environment could not be read.
     pub veiled: Vec<(i64, u64)>,
-    /// Whether those may be anybody's: we stand where the kernel shows us no environment of our own user's processes.
+    /// Whether those may belong to any attempt: from here the kernel shows no environment of our own user's processes.
     pub short_sighted: bool,
     /// Whether some process refused to be looked at at all.
     pub denied: bool,
@@ -308,7 +308,7 @@ fn settle(at: ProcFs<'_>, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
                     scan.take(process, tasks, &|_| true);
                     young.append(&mut scan.veiled);
                 }
-                // Its number is somebody else's now, who came after the walk as others may have.
+                // Its number belongs to another process now, which began after the walk as others may have.
                 Ok(_) => {}
                 Err(e) if vanished(&e) => {}
                 Err(_) => young.push((pid, ticks)),
@@ -348,7 +348,7 @@ impl Scan {
 }
 
 /// Looks at one pid. The pidfd is what makes it one look: while it says "not ended", the number cannot have
-/// been given to somebody else, so all that was read in between belongs to one process.
+/// been given to another process, so all that was read in between belongs to one process.
 pub(super) fn probe(at: ProcFs<'_>, pid: i64) -> Probe {
     let id = i32::try_from(pid).ok().filter(|p| *p > 0).and_then(Pid::from_raw);
     let Some(id) = id else { return Probe::Unclear(format!("{pid} is not a process id")) };
@@ -405,7 +405,7 @@ pub(super) fn inside(root: &Path, folder: &Path) -> Vec<Process> {
     others.filter_map(|pid| read(ProcFs::any(root), pid).ok()).filter(|p| !p.zombie).collect()
 }
 
-/// See [`Processes::nested`]. The line is there for everybody, whoever the process belongs to (proc_pid_status(5)). Of several with
+/// See [`Processes::nested`]. Every user may read the line, whichever user the process belongs to (proc_pid_status(5)). Of several with
 /// one number the youngest is taken.
 fn nested(root: &Path) -> BTreeMap<i64, (i64, u64)> {
     let mut found = BTreeMap::new();

@@ -114,7 +114,7 @@ impl Board {
         Ok(Board { place, shm, lost: [" (deleted)", "-wal (deleted)", "-shm (deleted)"].map(with) })
     }
 
-    /// Whether a lock whose holder cannot be asked may be that of a process with another `-shm` of ours.
+    /// Whether a lock whose holder cannot be asked may be that of a process with another `-shm` of this board.
     fn may_be_elsewhere(&self, lock: &Lock) -> bool {
         is_dead_man_switch(lock)
             && Some(lock.inode.number) != self.shm

@@ -103,7 +103,7 @@ impl Host {
             return Err(why);
         }
         let Ok((fd, harness)) = self.held(process.parent) else { return Ok(false) };
-        // While both are held neither number can be anybody else's; a worker whose harness ended has another parent.
+        // While both are held neither number can be given to another process; a worker whose harness ended has another parent.
         let is_its = proc::read(self.processes(), target.pid).is_ok_and(|now| now.parent == harness.pid);
         let is_harness = harness.command.as_deref().is_some_and(|line| line.contains(words));
         if !is_its || !is_harness || scan(self.processes(), &BTreeSet::new()).own.contains(&harness.pid) {
@@ -149,7 +149,7 @@ impl Host {
         self.left_by(&self.any_of(task, run))
     }
 
-    /// Whoever belongs to a run; the pid is nobody's.
+    /// Every process of a run; no process has this pid.
     fn any_of(&self, task: &str, run: Option<i64>) -> Target {
         Target { task: task.into(), run, pid: 0, start_ticks: 0, boot_id: self.facts.boot_id.clone() }
     }

@@ -47,7 +47,7 @@ fn ask(host: &Host, name: &str, pid: Option<i64>) -> Ask {
 fn marked(ask: &Ask, program: &str, args: &[&str]) -> Killed {
     let mut command = Command::new(program);
     command.args(args).env("HERMES_KANBAN_TASK", &ask.task).env("HERMES_KANBAN_RUN_ID", "7");
-    // Nothing of ours is handed down: a tool that outlives a failed test would keep its output open.
+    // It inherits no descriptor of the test: a tool that outlives a failed test would keep its output open.
     Killed(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }
 

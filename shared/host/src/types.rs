@@ -8,7 +8,7 @@ use base::time::Time;
 /// of one boot's moment may lie apart.
 const BOOT_SLACK: i64 = 60;
 
-/// Whether somebody lives. `Unknown` is a verdict of its own and never leads to an action.
+/// Whether a process lives. `Unknown` is a verdict of its own and never leads to an action.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -125,7 +125,7 @@ pub enum Boot {
         /// The start of pid 1.
         init: u64,
     },
-    /// The boot's moment by somebody's wall clock; weaker, since that clock may have been stepped.
+    /// The boot's moment by the wall clock of the recording process; weaker, since that clock may have been stepped.
     Epoch(Time),
 }
 
@@ -142,7 +142,7 @@ impl Birth {
     /// Reads `worker_started_at` of Hermes later than 0.21.3: `<boot id>:<start of pid 1>|<stat field 22>`. A boot in epoch
     /// seconds is accepted as well.
     ///
-    /// `None` for anything else, `unverified` among it: an unreadable birth is no birth.
+    /// `None` for anything else, `unverified` among it: an unreadable birth does not count.
     pub fn parse_hermes(text: &str) -> Option<Birth> {
         let (boot, ticks) = text.trim().split_once('|')?;
         if let Some((id, init)) = boot.split_once(':') {
@@ -251,15 +251,15 @@ pub struct Proof {
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recheck {
-    /// For each proof whether it still holds. `false` is no news about the worker, only an end of this proof: look again in
+    /// For each proof whether it still holds. `false` says nothing about the worker, only that this proof ended: look again in
     /// the next pass. Where there is no proof there is nothing to ask.
     pub still_gone: Vec<bool>,
     /// For each task what still works on it, whatever the board says of its runs: a worker may outlive its block (hermes-agent
-    /// #111059) or a claim that was taken back.
+    /// #111059) or a claim that was undone.
     pub at_work: Vec<Option<AtWork>>,
 }
 
-/// A task that is about to be set free.
+/// A task that is about to be requeued or released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Freed<'a> {
     /// Its id.

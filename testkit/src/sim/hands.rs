@@ -78,7 +78,7 @@ pub(super) fn failed(d: &Detail, kind: &str, outcome: &str, error: &str, limit: 
     changes
 }
 
-/// A claim taken back without a failure.
+/// A claim that is reclaimed without a failure.
 pub(super) fn reclaimed(d: &Detail, payload: Value) -> Vec<Change> {
     let mut changes = vec![Change::SetStatus(Status::Ready), Change::ReleaseClaim];
     changes.extend(end_run(d, "reclaimed", "reclaimed", Some("stale_lock")));
@@ -117,7 +117,7 @@ pub(super) fn asked(d: &Detail) -> Vec<Change> {
     changes
 }
 
-/// A blocked or parked task that a person sets free.
+/// A blocked or held task that the operator unblocks.
 pub(super) fn unblocked(d: &Detail) -> Vec<Change> {
     let free = d.parents.iter().all(|p| p.status == Status::Done);
     vec![

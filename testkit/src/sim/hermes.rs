@@ -140,7 +140,7 @@ fn spawn(sim: &Sim, board: &mut dyn Board, t: &Task, own: i64) {
     }
     let run = d.runs.iter().map(|r| r.id).max().unwrap_or(0);
     let lock = lock_of(&truth, own);
-    // Its run is known only when it is there; the process is given it before anybody looks.
+    // Its run is known only when it is there; the process is given it before any program looks.
     let pid = truth.machine.start(Who::Worker(t.id.clone(), run), true);
     drop(truth);
     let done = act(board, now, &d, claim(&d, &lock, now, Some(pid)));

@@ -1,4 +1,4 @@
-//! What must hold after every step of ours, whatever the night brings. Told from the truth, which no watcher sees.
+//! What must hold after every step of a watcher, whatever the night brings. Told from the truth, which no watcher sees.
 
 pub(super) mod resume;
 pub(super) mod trials;
@@ -16,7 +16,7 @@ use super::Sim;
 use super::hands::look;
 use super::truth::{PROFILES, Truth};
 
-/// The longest a hold of ours may last, in seconds: `heal.hold_max`, and its scatter.
+/// The longest a watcher's hold may last, in seconds: `heal.hold_max`, and its scatter.
 const MAX_HOLD: i64 = 8 * 3_600;
 /// `heal.max_resets`.
 const MAX_RESETS: usize = 3;
@@ -73,7 +73,7 @@ pub(super) fn before(sim: &Sim, board: &mut dyn Board, by: &str, step: &Step, qu
         Change::Assign(Some(to)) => Some(to.clone()),
         _ => None,
     });
-    // A person is no profile.
+    // A person is not a profile.
     let (to, name) = to.and_then(|to| Some((to.clone(), truth.provider_of(&to)?.name)))?;
     let now = truth.now;
     drop(truth);
@@ -110,7 +110,7 @@ fn is_held(board: &mut dyn Board, provider: &str, now: Time) -> bool {
     let mut refused: Vec<Refusal> =
         all.iter().flat_map(|d| &d.events).filter_map(|e| refusal(e, provider)).collect();
     refused.sort_by_key(|r| r.at);
-    // What began within a hold ran into the same limit, and is no news. A hold doubles with each, and is scattered.
+    // What began within a hold ran into the same limit, and does not count as new. A hold doubles with each, and is scattered.
     let (mut episode, mut strikes) = (None::<Time>, 0);
     refused.retain(|r| {
         let news = episode.is_none_or(|until| r.began >= until);
@@ -229,11 +229,11 @@ fn bounds(sim: &Sim, d: &Detail) -> Option<String> {
     (resets > MAX_RESETS).then(|| format!("{resets} resets in one episode"))
 }
 
-/// Somebody else said: from the top. An orchestrator that decides by command line is nobody else, and who speaks while one works
-/// on the task's card cannot be told from it.
+/// Whether an event that is not Watchbill's begins a new episode. An orchestrator that decides by command line does not count, and a
+/// command while one works on the task's card cannot be told from it.
 fn is_fresh(truth: &Truth, d: &Detail, e: &Event) -> bool {
     let kinds = [EventKind::Unblocked, EventKind::PromotedManual, EventKind::Completed, EventKind::Assigned];
-    // `hermes kanban reclaim` is a person's word as well.
+    // `hermes kanban reclaim` is the operator's decision as well.
     let taken =
         e.kind == EventKind::Reclaimed && e.payload.get("manual").and_then(Value::as_bool) == Some(true);
     let at_work = |(from, to): &(Time, Option<Time>)| e.at >= *from && to.is_none_or(|to| e.at <= to);
@@ -275,7 +275,7 @@ pub(super) fn unsettled(all: &BTreeMap<String, Detail>, id: &str, known: &[Strin
     let by_person = |e: &Event| e.by().is_none();
     let settled = match d.task.status {
         Status::Done | Status::Archived => true,
-        // By a person's word; or somebody threw its card away, which is a person's word too.
+        // By the operator's command; archiving its card is the operator's decision too.
         Status::Blocked => {
             let card =
                 |t: &Detail| t.task.idempotency_key.as_deref().is_some_and(|k| k.starts_with("distress:"));
@@ -297,7 +297,7 @@ pub(super) fn unsettled(all: &BTreeMap<String, Detail>, id: &str, known: &[Strin
         Status::Todo => waits_for_person(all, d, known),
         _ => false,
     };
-    // Who is left alone is not left behind a hold of ours.
+    // A task marked no-heal is still released from a watcher's hold.
     let held = d.task.status == Status::Scheduled;
     let opted_out = d.comments.iter().any(|c| c.body == "watchbill: no-heal") && !held;
     (!settled && !opted_out).then(|| {

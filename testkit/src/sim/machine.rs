@@ -21,7 +21,7 @@ pub(super) enum Who {
     Child(String, i64),
     /// The dispatcher.
     Dispatcher,
-    /// Somebody who has nothing to do with the board.
+    /// A process that has nothing to do with the board.
     Stranger,
 }
 
@@ -98,7 +98,7 @@ impl Machine {
         self.residents.insert(pid, Resident { who, ticks, zombie: false, by_command, guise: Guise::Plain });
     }
 
-    /// Ends a process. Sometimes nobody collects it, sometimes its number goes to somebody else at once.
+    /// Ends a process. Sometimes nobody collects it, sometimes its number goes to another process at once.
     pub(super) fn end(&mut self, pid: i64, chance: &mut Chance) {
         let Some(was) = self.residents.remove(&pid) else { return };
         match chance.below(10) {
@@ -127,7 +127,7 @@ impl Machine {
         self.residents.remove(&pid);
     }
 
-    /// It is somebody else by what it shows of itself.
+    /// It shows itself as another process.
     pub(super) fn is_now(&mut self, pid: i64, who: Who) {
         if let Some(r) = self.residents.get_mut(&pid) {
             r.who = who;

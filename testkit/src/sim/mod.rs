@@ -423,7 +423,7 @@ impl Sim {
         applied
     }
 
-    /// Perhaps somebody is at a tree.
+    /// Perhaps a user changes a tree.
     fn touch_trees(&self, percent: u64) {
         let touches = {
             let mut truth = self.truth.borrow_mut();
@@ -434,7 +434,7 @@ impl Sim {
         }
     }
 
-    /// Perhaps somebody else does something just now.
+    /// Perhaps something else happens in the middle of a pass.
     fn meddle(&self, depth: u32) {
         if self.is_broken() || !self.truth.borrow_mut().chance.percent(12) {
             return;
@@ -557,7 +557,7 @@ impl Store {
             let dir = tempfile::tempdir().ok()?;
             let path = dir.path().join("kanban.db");
             SqliteBoard::create(&path, Duration::from_secs(5)).ok()?;
-            // Hermes leaves the application id 0; a mark of ours would make it a board without a dispatcher.
+            // Hermes leaves the application id 0; Watchbill's mark would make it a board without a dispatcher.
             rusqlite::Connection::open(&path).ok()?.execute_batch("PRAGMA application_id = 0").ok()?;
             Some(Store::Sqlite(BoardId { at: path.into(), slug: None, root: Some(ROOT.into()) }, dir))
         };

@@ -227,7 +227,7 @@ pub(super) fn around<T>(
     })
 }
 
-/// Tells whoever listens of a pass as it would be kept.
+/// Tells the listener of a pass as it would be kept.
 fn tell<W: Watcher>(sim: &Sim, pass: &Pass, seen: &W::Seen, decision: &Decision) {
     let mut listener = sim.listener.borrow_mut();
     let Some(listen) = listener.as_mut() else { return };

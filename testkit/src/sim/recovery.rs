@@ -181,7 +181,7 @@ pub(super) fn ended(truth: &mut Truth, job: &Job) {
         Plan::Refused(Cause::Credential) => Stop::Key,
         _ => return,
     };
-    // Whoever decides about a card is no work that stands still.
+    // An attempt that decides about a card does not count as work that stands still.
     let is_work = truth.known.contains(&job.task) && job.profile != "tuesday";
     if let Some(stops) = truth.stops.as_mut().filter(|_| is_work) {
         stops.open.entry(job.task.clone()).or_insert((stop, second));

@@ -24,7 +24,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Somebody writes a file.
+    /// A worker or a user writes a file.
     pub(super) fn write(&mut self, path: &str) {
         self.writes += 1;
         if self.files.len() >= MAX_FILES && !self.files.contains_key(path) {
@@ -83,7 +83,7 @@ pub(super) fn state(truth: &Truth, folder: &str) -> Result<TreeState, String> {
     truth.trees.get(folder).ok_or_else(|| "no such folder".to_owned())?.state(folder)
 }
 
-/// Somebody who is no worker is at a tree. Nobody knows whether a dead one's task still waits there.
+/// A user changes a tree, not a worker. The task of a dead worker may still wait there.
 pub(super) fn strike(sim: &Sim) {
     let mut truth = sim.truth.borrow_mut();
     let folders: Vec<String> = truth.trees.keys().cloned().collect();

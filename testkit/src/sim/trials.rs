@@ -84,7 +84,7 @@ pub(super) struct Trials {
     /// Orchestrators decide by command line.
     decides_by_hand: bool,
     veils: bool,
-    /// In this night some tasks kill whoever works on them.
+    /// In this night some tasks kill every worker that works on them.
     has_hopeless: bool,
     hopeless: BTreeSet<String>,
     /// Tasks whose log nobody can read, for good.

@@ -1,4 +1,4 @@
-//! What is true in a simulated night, whether or not anybody can see it.
+//! What is true in a simulated night, whether or not any program can see it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -158,12 +158,12 @@ pub(super) struct Truth {
     pub(super) memory: Cache,
     /// Everything is well from now on.
     pub(super) calm: bool,
-    /// Changes whenever somebody else than the pass did something.
+    /// Changes whenever anything but the pass did something.
     pub(super) stir: u64,
     /// Every task that was ever made.
     pub(super) known: Vec<String>,
     pub(super) tally: Tally,
-    /// What each program last said of a task it left alone.
+    /// What each program last said of a task it skipped.
     pub(super) left: BTreeMap<(String, &'static str), String>,
     pub(super) story: VecDeque<String>,
 }
@@ -181,7 +181,7 @@ pub struct Tally {
     pub moved: u64,
     /// Passes killed between two writes.
     pub killed: u64,
-    /// Times somebody else did something in the middle of a pass.
+    /// Times something else happened in the middle of a pass.
     pub disturbed: u64,
     /// Workers that died without a word, reboots included.
     pub deaths: u64,

@@ -30,7 +30,7 @@ pub(super) fn strike(sim: &Sim) {
     }
 }
 
-/// From now on everything goes well: what anybody would wish to find in the morning, and no more.
+/// From now on everything goes well: what the operator would wish to find in the morning, and no more.
 pub(super) fn calm(sim: &Sim) {
     let mut truth = sim.truth.borrow_mut();
     truth.calm = true;

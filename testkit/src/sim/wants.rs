@@ -29,7 +29,7 @@ use super::trials::{Dispatch, End};
 use super::truth::{Job, PROFILES, Plan, Provider, Truth};
 use crate::chance::Chance;
 
-/// Seconds for which a card may wait for somebody who takes it: `routing.unclaimed`.
+/// Seconds for which a card may wait for a worker that takes it: `routing.unclaimed`.
 const UNCLAIMED: i64 = 1_800;
 /// The same for an orchestrator that works on it.
 const DECIDING: i64 = 4 * UNCLAIMED;
@@ -39,7 +39,7 @@ const TICKED: i64 = 600;
 const BUSY: i64 = 3_600;
 /// Seconds after which a dispatcher that holds its lock is stuck in it.
 const WEDGED: i64 = 300;
-/// Seconds for which a task may stand still for a reason of its own, before somebody must hear of it.
+/// Seconds for which a task may stand still for a reason of its own, before the operator must hear of it.
 const STILL: i64 = 2_700;
 /// The same where a reset comes by itself: `heal.hold_max`, and a little.
 const MAX_RESET: i64 = 7 * 3_600;
@@ -52,7 +52,7 @@ const BOARD: [&str; 4] = ["split", "dispatcher", "watchers", "clock"];
 /// What a task or the whole board needs by the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Need {
-    /// Somebody blocked it with a question or by hand, or one of us handed it to a person.
+    /// A worker blocked it with a question or the operator by hand, or a watcher gave it to the operator.
     Word,
     /// Its key is refused.
     Key,
@@ -118,16 +118,16 @@ pub(super) struct Wants {
     pub(super) on: bool,
     /// A chance of its own, so that a night that is not asked goes as ever.
     chance: Chance,
-    /// Tasks that somebody blocked with a question, or by hand.
+    /// Tasks that a worker blocked with a question, or the operator by hand.
     pub(super) asked: BTreeSet<String>,
     /// Tasks that one of us gave to a person.
     handed: BTreeSet<String>,
-    /// Tasks that a person put off, and those that one wants to be left alone for good.
+    /// Tasks that the operator put off, and those that watchers must always skip.
     put_off: BTreeSet<String>,
     opted_out: BTreeSet<String>,
-    /// When somebody last wrote a word that says another thing than the row does.
+    /// When a forged event last said something else than the row.
     forged: BTreeMap<String, i64>,
-    /// Tasks that a person gave to somebody else while one of us held them.
+    /// Tasks that the operator reassigned while a watcher held them.
     given: BTreeSet<String>,
     refused: BTreeMap<String, Refused>,
     /// Tasks that one of us holds, with the cause and the second of the night.
@@ -143,7 +143,7 @@ pub(super) struct Wants {
     /// When each attempt began.
     began: BTreeMap<(String, i64), i64>,
     /// Tasks of whose refusal nobody can tell whether it still counts: the log tells of it or not, or the key was changed before
-    /// anybody noted it.
+    /// any watcher noted it.
     doubted: BTreeSet<String>,
     /// The same of profiles and providers.
     unsure: BTreeSet<(Cause, String)>,
@@ -159,11 +159,11 @@ pub(super) struct Wants {
     went: BTreeMap<String, i64>,
     /// Tasks that one of us tied to a card, with the cause.
     tied: BTreeMap<String, Option<Cause>>,
-    /// When somebody last wrote of a task.
+    /// When the operator or a watcher last wrote of a task.
     turned: BTreeMap<String, i64>,
     /// When the next start was last kept waiting by something else: no dispatcher, no place, no watchers.
     pub(super) halted: i64,
-    /// When each card last came to wait for somebody.
+    /// When each card last came to wait for a worker.
     cards: BTreeMap<String, i64>,
     /// When each task last changed by its row, and how it stood.
     stood: BTreeMap<String, (String, i64)>,
@@ -271,7 +271,7 @@ impl Wants {
         self.latest = self.latest.max(now);
     }
 
-    /// Somebody set it free: whatever was wrong is to be seen anew.
+    /// The operator or an orchestrator changed it: whatever was wrong is to be seen anew.
     fn free(&mut self, task: &str) {
         for set in [&mut self.asked, &mut self.handed, &mut self.put_off, &mut self.doubted] {
             set.remove(task);
@@ -409,7 +409,7 @@ pub(super) fn touched(truth: &mut Truth, task: &str, way: u64) {
             wants.free(task);
             wants.idle = wants.idle.map(|_| second);
         }
-        // Who gives it to somebody else lifts no block and ends no hold.
+        // Reassigning lifts no block and ends no hold.
         3 | 4 => {
             wants.refused.remove(task);
             wants.given.extend(wants.held.contains_key(task).then(|| task.to_owned()));
@@ -418,12 +418,12 @@ pub(super) fn touched(truth: &mut Truth, task: &str, way: u64) {
     }
 }
 
-/// Somebody set a task free by hand.
+/// The operator or an orchestrator requeued or released a task by command line.
 pub(super) fn freed(truth: &mut Truth, task: &str) {
     let second = truth.second;
     let wants = &mut truth.wants;
     wants.free(task);
-    // A card that is set free waits from then on.
+    // A card that is requeued or released waits from then on.
     if let Some(since) = wants.cards.get_mut(task) {
         *since = second;
     }
@@ -518,7 +518,7 @@ fn sent_to(truth: &Truth, step: &Step) -> Option<String> {
     truth.provider_of(&profile).filter(|_| is_sent).map(|p| p.name.to_owned())
 }
 
-/// Somebody else did what a dispatcher does.
+/// Another actor did what a dispatcher does.
 pub(super) fn ticked(truth: &mut Truth) {
     let second = truth.second;
     truth.wants.idle = truth.wants.idle.map(|_| second);
@@ -702,7 +702,7 @@ fn cards_of<'a>(all: &'a BTreeMap<String, Detail>, d: &Detail) -> Vec<&'a Detail
     parents.chain(d.cards.iter().filter_map(|c| all.get(c))).collect()
 }
 
-/// What a task needs that waits for a card alone on which somebody works for hours. Of several cards nobody looks at more than one, and
+/// What a task needs that waits only for a card on which a worker works for hours. Of several cards nobody looks at more than one, and
 /// since when it is worked on is known by the clock.
 fn of_lasting_card(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<Stand> {
     let wants = &truth.wants;
@@ -787,14 +787,14 @@ fn of_task(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> Option<
     let provider = truth.provider_of(&profile).map(|p| p.name.to_owned()).unwrap_or_default();
     if let Some(r) = wants.refused.get(id).filter(|r| r.profile == profile) {
         let need = if r.cause == Cause::Credential { Need::Key } else { Need::Quota };
-        // Its card may be about something else, and whoever decides on it comes first.
+        // Its card may be about something else, and the decision on it comes first.
         let held = wants.held.get(id).map(|(cause, _)| *cause);
         let cause = held.or(wants.tied.get(id).copied()).flatten();
         let is_asked = !cards.is_empty() && cause != Some(r.cause);
-        // Somebody who began later was answered: it goes on with the same key in its turn.
+        // A later attempt was answered: the task goes on with the same key in its turn.
         let of = if r.cause == Cause::Credential { &profile } else { &provider };
         let is_over = !wants.walls.contains_key(&(r.cause, of.clone()));
-        // Whoever claims what is ready may be about to start it: as long as that lasts every watcher keeps its hands off.
+        // The claimer of a ready task may be about to start it: every watcher skips the task until the claim expires.
         let is_claimed = t.claim_lock.is_some() && t.claim_expires.is_some_and(|at| at >= truth.now);
         let is_over = is_over || works_again(truth, r.cause, of);
         let is_either = is_asked || is_over || is_claimed || is_on_its_way(truth, d, &profile);
@@ -843,7 +843,7 @@ fn deserted(truth: &Truth, id: &str) -> Option<Stand> {
 }
 
 /// Whether an attempt that began after the newest refusal has worked for long and is answered, with that key or at that provider: what waits
-/// there goes on in its turn. The wall itself falls with its end.
+/// there goes on in its turn. The entry in `walls` is removed when that attempt ends.
 fn works_again(truth: &Truth, cause: Cause, of: &str) -> bool {
     let Some(refused) = truth.wants.walls.get(&(cause, of.to_owned())) else { return false };
     let is_there = |j: &Job| match cause {
@@ -861,7 +861,7 @@ fn works_again(truth: &Truth, cause: Cause, of: &str) -> bool {
 }
 
 /// Whether a task whose key or quota is refused may be on its way to another profile that works, in its turn: it goes there without
-/// anybody, as long as something goes on there. Whether it is its turn is for the programs to say, and so either answer is right.
+/// the operator, as long as something goes on there. Whether it is its turn is for the programs to say, and so either answer is right.
 fn is_on_its_way(truth: &Truth, d: &Detail, profile: &str) -> bool {
     if !truth.trials.has_fallbacks {
         return false;

@@ -111,7 +111,7 @@ fn end(sim: &Sim, board: &mut dyn Board, job: &Job) {
             leave(sim, job, job.plan == Plan::DieLeaving);
         }
         Plan::Hang => {
-            // It hangs on, until somebody ends it or the world is well.
+            // It hangs on, until it is ended or the world is well.
             let mut truth = sim.truth.borrow_mut();
             if truth.calm {
                 drop(truth);

@@ -1,4 +1,4 @@
-//! One server takes over from another: what was seen on the one is no ground for a write on the other, and the old one is not believed.
+//! One server takes over from another: what was seen on the one does not justify a write on the other, and the old one is not believed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -89,7 +89,7 @@ fn what_no_replica_has_is_not_acknowledged() {
     assert!(error.to_string().contains("it did not say whether the last steps are written"), "{error}");
     hand.batch_execute("ALTER SYSTEM RESET synchronous_standby_names").unwrap();
     hand.batch_execute("SELECT pg_reload_conf()").unwrap();
-    // The primary has it, as it could not be taken back.
+    // The primary has it, since it could not be undone.
     let until = std::time::Instant::now() + Duration::from_secs(20);
     while look(&mut board, "t_000000a1").comments.len() != 1 {
         assert!(std::time::Instant::now() < until);

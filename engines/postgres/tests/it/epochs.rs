@@ -116,10 +116,10 @@ fn what_changed_nothing_holds_nobody_up() {
 /// How often both hosts start at once.
 const ROUNDS: usize = 12;
 
-/// Tables of a board that are put back as they were.
+/// Tables of a board that are restored as they were.
 const TABLES: [&str; 5] = ["tasks", "task_links", "task_comments", "task_events", "task_runs"];
 
-/// Two hosts on one board, and somebody with `psql`.
+/// Two hosts on one board, and a user with `psql`.
 struct Scene {
     hosts: [Machine; 2],
     hand: Client,
@@ -233,7 +233,7 @@ fn two_hosts_whose_workers_one_provider_refuses_ask_about_it_once() {
     }
     println!("the two met in {met} of {ROUNDS} rounds");
 
-    // All holds are over: one of the six tries the provider, whoever sends it.
+    // All holds are over: one of the six tries the provider, whichever host sends it.
     scene.later(3_600);
     let said = scene.both("route-blocked");
     assert_eq!(scene.count("tasks WHERE status = 'ready' AND assignee = 'luna'"), 1, "{said}");
@@ -260,7 +260,7 @@ fn a_host_that_saw_no_refusal_itself_undoes_nothing_and_holds_what_the_board_say
     };
     assert_eq!(state(&mut scene, &refused), "running luna", "{said}");
     scene.hosts[0].said(&["heal"]);
-    // Parked on what stands in a log of h1, and no card says so yet.
+    // Held because of a log on h1, and no card says so yet.
     let said = round(&scene.hosts[1]);
     assert_eq!((state(&mut scene, &refused), scene.open_cards()), ("scheduled luna".into(), 0), "{said}");
     assert!(said.contains("its log is on h1"), "{said}");

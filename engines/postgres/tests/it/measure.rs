@@ -102,7 +102,7 @@ fn cpu(pid: u32) -> f64 {
     said.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or_default() / 1e6
 }
 
-/// Runs a program to its end: milliseconds on the wall and on a processor.
+/// Runs a program to its end: milliseconds of wall clock and of processor time.
 fn timed(mut command: Command) -> (f64, f64) {
     let began = Instant::now();
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

@@ -354,7 +354,7 @@ fn a_container_in_the_place_of_another_goes_on_once_nothing_of_that_lasts() {
     }
     let (code, said) = refused(&["watchbill", "check"]);
     assert!(code == Some(2) && said.contains("two machines call themselves h1"), "{said}");
-    // Looking at the hosts is nobody's word.
+    // Listing the hosts does not attend as h1, and is not refused.
     assert!(here.said(&["board", "host", "list"]).contains("h1  attends"));
     let (code, said) = refused(&["board", "host", "forget", "h1"]);
     assert!(code == Some(1) && said.contains("h1: attends: it was seen"), "{said}");

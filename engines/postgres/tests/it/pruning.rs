@@ -144,7 +144,7 @@ fn the_owner_removes_from_the_command_line_by_the_clock_of_the_server() {
     assert!(owner.said(&["board", "list"]).contains("t_d0000001"));
     owner.said(&["board", "show", "t_b0000009"]);
 
-    // A worker is none to call it, whatever its role.
+    // A worker may not call it, whatever its role.
     let mut command = owner.command(&["board", "prune", "--older-than", "90d"]);
     let done = command.env("WATCHBILL_TASK", "t_d0000001").output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);

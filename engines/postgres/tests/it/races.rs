@@ -489,7 +489,7 @@ fn a_board_that_somebody_holds_is_busy_and_nothing_is_written() {
     assert!(took >= patience && took < patience * 4, "{took:?}");
     hand.batch_execute("ROLLBACK").unwrap();
     assert_eq!(look(&mut board, "t_000000a1").comments.len(), 0);
-    // The same board, and the same value of ours: the next one goes through.
+    // The same board and the same `PostgresBoard`: the next step goes through.
     assert_eq!(one(&mut board, words).word(), "applied");
     assert_eq!(look(&mut board, "t_000000a1").comments.len(), 1);
 }
@@ -503,7 +503,7 @@ fn a_step_that_the_server_does_not_take_is_refused_alone() {
         add(&mut board, id, Status::Ready, &[]);
     }
     _ = claim(&mut board, "t_000000a1", "h1:7");
-    // Somebody cleared the pointer to a run that is still open: a second one is not to be had.
+    // Another program cleared the pointer to a run that is still open: a second run cannot be opened.
     place.hand().batch_execute("UPDATE tasks SET current_run_id = NULL WHERE id = 't_000000a1'").unwrap();
     let seen = look(&mut board, "t_000000a1");
     let again = step(

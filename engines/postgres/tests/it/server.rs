@@ -127,7 +127,7 @@ impl Server {
         std::fs::remove_file(self.folder.join("keep")).unwrap();
     }
 
-    /// Stops every process of the server where it stands: whoever asks waits for an answer, and nobody refuses.
+    /// Stops every process of the server where it stands: a client waits for an answer and is not refused.
     pub fn freeze(&self) -> Frozen {
         let frozen = Frozen(self.processes());
         frozen.0.send(Signal::STOP);
@@ -327,7 +327,7 @@ impl Place<'_> {
         PostgresBoard::open(&self.url, Mode::Change, PATIENCE, &Secrets::default()).unwrap()
     }
 
-    /// Somebody with `psql`, whose statements find the board's tables.
+    /// A user with `psql`, whose statements find the board's tables.
     pub fn hand(&self) -> Client {
         let mut client = Client::connect(&self.server.plain(), NoTls).unwrap();
         client.batch_execute(&format!("SET search_path = {}", self.name)).unwrap();
@@ -382,7 +382,7 @@ pub fn shared() -> Option<&'static Server> {
 
 /// A server that also listens on a port of this machine.
 pub fn listening() -> Option<Server> {
-    // Somebody may take the port before the server does.
+    // Another process may take the port before the server does.
     for _ in 0..5 {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let port = format!("port={port}");

@@ -148,7 +148,7 @@ fn refused(url: &str, secrets: &Secrets) -> Error {
     error
 }
 
-/// Whoever answers at a port in the place of a server, once: what it heard after it was asked for TLS.
+/// A process that answers once at a port in the place of a server: what it heard after it was asked for TLS.
 fn instead(talk: impl FnOnce(TcpStream) -> Vec<u8> + Send + 'static) -> (u16, JoinHandle<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -233,7 +233,7 @@ fn a_password_is_proven_and_never_told() {
     let mut board = PostgresBoard::open(&url, Mode::Change, PATIENCE, &right).unwrap();
     add(&mut board, "t_000000a1", Status::Ready, &[]);
 
-    // The same server without TLS: it does not let anybody in.
+    // The same server without TLS accepts no connection.
     let plain = format!("postgres://{role}@127.0.0.1:{}/postgres?board={}", secure.server.port(), place.name);
     assert_eq!(refused(&plain, &right).kind, Kind::Permission);
 }

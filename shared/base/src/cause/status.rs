@@ -15,7 +15,7 @@ const BEFORE: [&str; 10] = [
 ];
 
 /// The status a failure's words state: `Error code: 429 - {...`, `https response error StatusCode: 403,`, `[429 Too Many
-/// Requests]`. A number that merely stands in a sentence is none.
+/// Requests]`. A number that merely stands in a sentence does not count.
 pub fn stated(text: &str) -> Option<u16> {
     if let Some(status) = stated_at_start(text) {
         return Some(status);

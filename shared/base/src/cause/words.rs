@@ -353,7 +353,7 @@ const MODEL_APIS: &[&str] = &[
     "/v1",
 ];
 
-/// Whether a text names somebody who serves models.
+/// Whether a text names a provider of models.
 pub fn names_a_provider(text: &str) -> bool {
     Said::of(text).has(PROVIDERS)
 }

@@ -248,7 +248,7 @@ fn looks_the_part(s: &Spelling, plain: &str) -> bool {
         || plain.len() >= 32 && !plain.contains(['-', '_'])
 }
 
-/// The end of a key's body, and whether part of it was already masked by whoever wrote it (`sk-...abcd`).
+/// The end of a key's body, and whether its writer already masked part of it (`sk-...abcd`).
 fn extent(text: &str, from: usize, chars: Chars) -> (usize, bool) {
     let test = |b: u8| match chars {
         Chars::Plain => b.is_ascii_alphanumeric(),

@@ -20,7 +20,7 @@ pub(super) fn value(text: &str, at: usize) -> Option<Hit> {
         return None;
     }
     let end = run(text, at, is_name_byte);
-    // A literal line end in front of the name is none of it.
+    // A literal line end in front of the name is not part of it.
     let from = if before(text, at) == Some(b'\\') && matches!(text.as_bytes()[at], b'n' | b't' | b'r') {
         at + 1
     } else {
@@ -303,7 +303,7 @@ fn bare_words(line: &str, query: bool) -> Option<usize> {
     {
         let more = run(line, len, |b| b == b' ');
         let next = bare(&line[more..], query);
-        // The next name is no secret, and what it names must not be cut off from it. Credentials are never in quotes.
+        // The next name is not a secret, and what it names must not be cut off from it. Credentials are never in quotes.
         let quoted = line[more..].starts_with(['"', '\'', '`', '\\']);
         if !quoted && !is_name(line[more..more + next].trim_end_matches([':', '='])) {
             return Some(more + next);

@@ -27,7 +27,7 @@ pub(super) fn private_key(text: &str, at: usize) -> Option<Hit> {
         Some(n) => {
             let from = body + n + "-----END".len();
             let end = run(text, from, |b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' ');
-            // What is no such label may be the name of another secret.
+            // Any other label may be the name of another secret.
             if text[from..end].contains("PRIVATE") { run(text, end, |b| b == b'-') } else { from }
         }
         None => torn_key(text, run(text, body, |b| b == b'-')),
@@ -103,7 +103,7 @@ pub(super) fn url_login(text: &str, at: usize) -> Option<Hit> {
     (!taken).then_some(Hit { from, to: from + login, kind: Kind::UrlLogin })
 }
 
-/// Addresses that let anybody post who knows them.
+/// Addresses to which any client may post that knows them.
 pub(super) fn webhook(text: &str, at: usize) -> Option<Hit> {
     const HOOKS: [&str; 4] = [
         "hooks.slack.com/services/",
@@ -164,7 +164,7 @@ fn login(text: &str, from: usize) -> Option<Hit> {
 /// Whether base64, of whichever alphabet and perhaps cut short, holds `name:password`.
 fn is_login(value: &str) -> bool {
     let value: String = value.trim_end_matches('=').replace('-', "+").replace('_', "/");
-    // One digit alone is no byte.
+    // One digit alone does not make a byte.
     let whole = value.len() - usize::from(value.len() % 4 == 1);
     let lenient = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)

@@ -33,7 +33,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Ends a line for somebody: Python's `splitlines`, which Hermes uses, knows all of these.
+/// Ends a line for some reader: Python's `splitlines`, which Hermes uses, knows all of these.
 fn is_line_end(c: char) -> bool {
     matches!(
         c,
@@ -120,7 +120,7 @@ pub(super) fn before(text: &str, at: usize) -> Option<u8> {
     at.checked_sub(1).map(|n| text.as_bytes()[n])
 }
 
-/// Whether a word may begin here: at the start, after anything that is no letter or digit, after a literal `\n`, or after
+/// Whether a word may begin here: at the start, after anything but a letter or digit, after a literal `\n`, or after
 /// a percent escape.
 pub(super) fn is_word_start(text: &str, at: usize) -> bool {
     let back = |n: usize| at.checked_sub(n).map(|n| text.as_bytes()[n]);

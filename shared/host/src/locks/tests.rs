@@ -139,7 +139,7 @@ fn a_real_lock() {
     assert_eq!(host.flock_holders(file.path()), Holders::Nobody);
 }
 
-/// The kernel goes on by position where one call did not take the whole list: a lock let go in between made it skip
+/// The kernel goes on by position where one call did not take the whole list: a lock released in between made it skip
 /// one that is still held.
 #[test]
 fn a_lock_stays_seen_while_others_come_and_go() {

@@ -190,7 +190,7 @@ fn fake(processes: &[(i64, i64, &str, Option<&str>)]) -> tempfile::TempDir {
             .unwrap();
         match environ {
             Some(environ) => fs::write(dir.join("environ"), environ).unwrap(),
-            // A folder cannot be read as a file, whoever we are.
+            // A folder cannot be read as a file, not even by root.
             None => fs::create_dir(dir.join("environ")).unwrap(),
         }
     }
@@ -315,7 +315,7 @@ fn a_process_of_a_board_in_a_server_is_told_by_its_address() {
     let server = |address: &str| Some(Place::Server(address.to_owned()));
     assert_eq!(found(server(ours), "t_1"), [11, 15, 16]);
     assert_eq!(found(server(theirs), "t_1"), [12, 15]);
-    // Whoever watches may log in as another role than the worker.
+    // A watcher may log in as another role than the worker.
     assert_eq!(found(server("postgres://ops@db.lan/agents"), "t_1"), [11, 15, 16]);
     assert_eq!(found(server("postgres://ops@db.lan/agents@2"), "t_1"), [15]);
     let file = || Some(Place::File(file.path().to_owned()));
@@ -336,7 +336,7 @@ fn an_environment_that_is_there_a_moment_later_is_read_then() {
     let veiled = |s: &Scan| s.veiled.iter().map(|v| v.0).collect::<BTreeSet<i64>>();
     let mut found = scan(ProcFs::any(root.path()), &tasks);
     assert_eq!(veiled(&found).len(), 4);
-    // One was replaced by the worker, one ended, and the number of one is somebody else's by now.
+    // One was replaced by the worker, one ended, and the number of one belongs to another process by now.
     fs::write(root.path().join("5000011/environ"), "HERMES_KANBAN_TASK=t_1\0").unwrap();
     fs::remove_file(root.path().join("5000012/stat")).unwrap();
     let stat = fs::read_to_string(root.path().join("5000013/stat")).unwrap();

@@ -1,4 +1,4 @@
-//! What must hold where the next attempt goes on: no drift is passed over, whoever is stopped is the worker, the resumes of an
+//! What must hold where the next attempt goes on: no drift is passed over, only the worker is stopped, the resumes of an
 //! episode are bounded, and what the next attempt is told has its form.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,7 +123,7 @@ fn packet(d: &Detail, step: &Step) -> Option<String> {
     (!one.starts_with(begins)).then(|| format!("a packet that does not begin with {begins:?}: {one}"))
 }
 
-/// Heal's own resumes since the last success or word of somebody else are bounded, but for those that are proven to be no
+/// Heal's own resumes since the last success or decision of the operator are bounded, but for those that are proven to be no
 /// fault of the task: what was refused did not die.
 pub(super) fn bounds(sim: &Sim, d: &Detail) -> Option<String> {
     let truth = sim.truth.borrow();

@@ -65,9 +65,9 @@ fn capped(sim: &Sim, d: &Detail, step: &Step) -> Option<String> {
         .then(|| format!("a cap of {most} deaths is told of {died}; attempts {all:?} since {began:?}"))
 }
 
-/// Whoever died too often goes to a person, whatever an orchestrator says by command line. An attempt that was refused behind a clock that was set
-/// back is no death here: once later attempts wrote theirs, the log may tell of it, and then it is rightly none. (It may count as one all the same; see
-/// [`capped`].)
+/// A task whose workers died too often goes to the operator, whatever an orchestrator says by command line. An attempt that was refused
+/// behind a clock that was set back does not count as a death here: once later attempts wrote theirs, the log may tell of it, and then it
+/// rightly does not count. (It may count all the same; see [`capped`].)
 fn tireless(sim: &Sim, by: &str, d: &Detail, step: &Step) -> Option<String> {
     let back = step.changes.iter().any(|c| matches!(c, Change::SetStatus(Status::Ready)));
     if by != "heal" || !back || d.task.status == Status::Scheduled {
@@ -214,7 +214,7 @@ fn again(sim: &Sim, board: &mut dyn Board, by: &str, d: &Detail, step: &Step, qu
     })
 }
 
-/// When a profile's key was seen to be refused, by what a watcher noted. A note that names no provider is none of a refusal seen
+/// When a profile's key was seen to be refused, by what a watcher noted. A note that names no provider does not tell of a refusal seen
 /// now: it may tell of an attempt of hours ago, and no pass holds anything for it.
 fn refused_key(e: &Event, profile: &str) -> Option<Time> {
     let trail = e.trail().filter(|t| t.get("pass").is_some() && t.get("run").is_some())?;
@@ -229,7 +229,7 @@ fn refused_key(e: &Event, profile: &str) -> Option<Time> {
     (cause == Cause::Credential && is_named && text("profile") == Some(profile)).then_some(seen)
 }
 
-/// What a pass of heal keeps to itself: a task that it leaves because its log cannot be read, without a word that anybody sees.
+/// What a pass of heal keeps to itself: a task that it leaves because its log cannot be read, without telling the operator.
 pub(in crate::sim) fn silence(sim: &Sim, decision: &shared::policy::Decision) -> Option<String> {
     let truth = sim.truth.borrow();
     if !truth.trials.on || !decision.findings.is_empty() {

@@ -76,7 +76,7 @@ impl State {
         known.iter().filter(|id| !held(id)).find_map(|id| laws::unsettled(&all, id, &known))
     }
 
-    /// What the watchers say of what they leave alone.
+    /// What the watchers say of the tasks that they skip.
     fn said(&self) -> String {
         let mut now = self.fork();
         let all = [(Program::Heal, 0), (Program::Heal, 1), (Program::Route, 0)];

@@ -77,7 +77,7 @@ fn words(before: &State, actor: Actor, old: &Task, new: &Task) -> Option<String>
         return Some(format!("{id} was blocked by the operator, and {actor} makes it {}", new.status));
     }
     let is_watcher = matches!(actor, Actor::Watcher(..));
-    // Who is left alone is not left behind a hold of ours.
+    // A task marked no-heal is still released from a watcher's hold.
     let is_left_alone = before.left_alone.contains(id) && old.status != Status::Scheduled;
     (is_watcher && is_left_alone && old != new)
         .then(|| format!("{id} is marked no-heal, and {actor} changes it"))
@@ -101,7 +101,7 @@ fn begins(before: &State, actor: Actor, old: &Task, new: &Task) -> Option<String
     beside.map(|w| format!("{id} begins on {} beside the living worker of run {}", HOSTS[w.host], w.run))
 }
 
-/// A claim of a living worker that somebody else took from it, other than by rule.
+/// A claim of a living worker that another actor took from it, other than by rule.
 fn taken(
     before: &State,
     actor: Actor,

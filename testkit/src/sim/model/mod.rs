@@ -163,12 +163,12 @@ enum Word {
     NoHeal,
 }
 
-/// One step of somebody.
+/// One step of an actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
     /// A watcher attends, looks and decides.
     Pass(Program, usize),
-    /// Somebody on a host looks at a task and wants to claim it: a harness, or an agent of which the board gets no pid.
+    /// A claimer on a host looks at a task and wants to claim it: a harness, or an agent of which the board gets no pid.
     Claim(usize, usize, bool),
     /// A worker looks before a heartbeat.
     Beat(i64),
@@ -180,7 +180,7 @@ enum Act {
     Settles(i64),
     /// The operator looks at a task before a word about it.
     Says(Word, usize),
-    /// What somebody decided is written.
+    /// The decision of an actor is written.
     Write(Actor),
     /// The same, and the answer is lost.
     Lost(Actor),
@@ -198,7 +198,7 @@ enum Act {
 /// What is to be written.
 #[derive(Debug, Clone)]
 struct Pending {
-    /// The clock of whoever looked.
+    /// The clock of the actor that looked.
     at: Time,
     steps: Vec<Step>,
     what: What,
@@ -435,7 +435,7 @@ impl State {
         acts
     }
 
-    /// Does one step. `None`: whoever wanted it was refused, and nothing changed.
+    /// Does one step. `None`: its actor was refused, and nothing changed.
     fn act(&self, act: Act, without: Option<Mutant>, told: &mut Told) -> Option<State> {
         let mut next = self.fork();
         let is_done = match act {
@@ -655,7 +655,7 @@ impl State {
         true
     }
 
-    /// Writes what somebody decided.
+    /// Writes the decision of an actor.
     fn write(&mut self, actor: Actor, is_lost: bool, without: Option<Mutant>, told: &mut Told) -> bool {
         let Some(Pending { at, mut steps, what }) = self.pending.remove(&actor) else { return false };
         if is_lost {

@@ -281,7 +281,7 @@ struct Loss {
     decided: u64,
 }
 
-/// Everything that is true, whether or not anybody can see it.
+/// Everything that is true, whether or not any program can see it.
 #[derive(Debug)]
 struct Truth {
     chance: Chance,
@@ -296,7 +296,7 @@ struct Truth {
     /// Until when each provider refuses.
     limits: [i64; SLOTS.len()],
     due: Vec<(i64, usize, Due)>,
-    /// Tasks of which somebody was told that they are done.
+    /// Tasks whose worker or harness was told that they are done.
     ended: BTreeSet<String>,
     /// Tasks that the operator blocked, and until when.
     held: BTreeMap<String, i64>,
@@ -574,7 +574,7 @@ impl Night {
         self.truth.borrow_mut().tell(|| "-- back".into());
     }
 
-    /// A word of somebody, from a host; of the operator from none.
+    /// A step of an actor, from a host; the operator's comes from none.
     fn say(&self, actor: Actor, host: Option<usize>, at: Time, step: Step) -> Result<Outcome> {
         let lost = || Err(Error::new(Kind::Busy, "memory", NO_ANSWER));
         let (is_cut, fate) = {

@@ -138,7 +138,7 @@ fn kill(night: &Night, harness: bool) {
     }
 }
 
-/// A provider refuses whoever works with it, on every host.
+/// A provider refuses every worker that uses it, on every host.
 fn limit(night: &Night, seconds: i64) {
     let mut truth = night.truth.borrow_mut();
     let which = truth.chance.below(2) as usize;

@@ -95,7 +95,7 @@ fn replace_key(sim: &Sim) {
     }
 }
 
-/// Somebody takes a claim back by command line, and its worker lives on.
+/// The operator reclaims a task by command line, and its worker lives on.
 fn take_back(sim: &Sim) {
     let mut board = sim.open();
     let running = board.glance(&[Status::Running]).unwrap_or_default();

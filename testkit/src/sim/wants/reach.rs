@@ -92,7 +92,7 @@ pub(super) fn ended(truth: &mut Truth, job: &Job, provider: &str, is_known: bool
     reach.newest.remove(&job.task);
 }
 
-/// What is new since the last look: an attempt that has worked for long was answered, as far as anybody can tell.
+/// What is new since the last look: an attempt that has worked for long was answered, as far as a program can tell.
 pub(super) fn note(truth: &mut Truth) {
     let second = truth.second;
     let began = |j: &Job| truth.wants.began.get(&(j.task.clone(), j.run)).copied().unwrap_or(second);
@@ -149,7 +149,7 @@ pub(super) fn of_task(
     let is_read = known.iter().any(|m| m.task == *id && is_newest(m) && reads(m));
     let is_clear = cards.is_empty() && !wants.forged.contains_key(id) && d.task.claim_lock.is_none()
         || d.task.status == Status::Running && cards.is_empty() && !wants.forged.contains_key(id);
-    // Where somebody mended it meanwhile, nobody may have been answered yet.
+    // Where the address works again meanwhile, perhaps no attempt has been answered yet.
     let is_cut =
         truth.provider_of(&profile).is_some_and(|p| matches!(p.refuses, Some((Cause::ConnectionRefused, _))));
     match is_so && is_cut && is_plain && is_clear && is_read && !is_set(known.first().map(|m| **m)) {

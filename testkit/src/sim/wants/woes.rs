@@ -85,7 +85,7 @@ fn hang(truth: &mut Truth, until: i64) {
     }
 }
 
-/// A key is refused until somebody puts another one in.
+/// A key is refused until the operator puts another one in.
 fn refuse_key(truth: &mut Truth) {
     let name = truth.wants.chance.pick(&PROFILES).map_or("luna", |(name, _, _)| *name);
     truth.trials.keys.entry(name.into()).or_default().is_refused = true;

@@ -70,7 +70,7 @@ fn parts(name: &str) -> Vec<String> {
     parts
 }
 
-/// What a name is the name of; `None` where it is no secret's. `earlier` are the words before it on its line.
+/// What a name is the name of; `None` where it does not name a secret. `earlier` are the words before it on its line.
 pub(super) fn classify(name: &str, earlier: &[String], query: bool) -> Option<Name> {
     let parts = parts(name);
     let all: Vec<&str> = parts.iter().map(String::as_str).collect();

@@ -70,7 +70,7 @@ fn namespaces() {
     ]);
 }
 
-/// A container has the name of its host, and its pid 1 is the dispatcher: the host's pid 1 is no claimer, and what has the worker's
+/// A container has the name of its host, and its pid 1 is the dispatcher: the host's pid 1 is not a claimer, and what has the worker's
 /// number in there may be it.
 #[test]
 fn a_worker_in_a_container_of_our_name_is_not_gone() {
@@ -272,7 +272,7 @@ fn who_is_an_orphan() {
     };
     assert_eq!(look.proof, Some(proof));
 
-    // Another worker of the same run is no orphan either.
+    // Another worker of the same run is not an orphan either.
     let mut twice = w.clone();
     twice.scan.marked.push(hermes(marked(610, 1, "t_1", Some("7"))));
     assert!(twice.judge().orphans.iter().all(|o| o.pid != 610));
