@@ -63,16 +63,18 @@ fn a_host_borrows_a_task_and_reports_how_it_ends() {
     let (here, there) = (Machine::new("h1", &url), Machine::new("h2", &url));
     let hermes = Hermes::on(&here);
     let mut tasks = ["one", "two"].map(|title| here.said(&["board", "add", title, "--assignee", "luna"]));
-    // The order of the queue, within one second.
-    tasks.sort();
+    let mut client = owner_after(server, "SET search_path = lending");
+    let mut value =
+        |sql: &str| client.query_one(sql, &[]).unwrap().get::<_, Option<String>>(0).unwrap_or_default();
+    // The order of the queue. They may be of two seconds.
+    tasks.sort_by_key(|id| {
+        (value(&format!("SELECT created_at::text FROM tasks WHERE id = '{id}'")), id.clone())
+    });
     let [done, asks] = &tasks;
     assert_eq!(
         hermes.lent(&url, &["-n"]),
         format!("{done} is lent to default (planned)\n{asks} is lent to default (planned)\n")
     );
-    let mut client = owner_after(server, "SET search_path = lending");
-    let mut value =
-        |sql: &str| client.query_one(sql, &[]).unwrap().get::<_, Option<String>>(0).unwrap_or_default();
     assert_eq!(value("SELECT count(*)::text FROM task_runs"), "0");
     assert_eq!(value("SELECT count(*)::text FROM hosts"), "0", "a dry run writes nothing");
     hermes.lent(&url, &[]);
