@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use base::error::{Error, Kind, Result};
+use board::CREDENTIAL;
 use shared::card::shell_word;
 use tokio_postgres::config::{Config, SslMode, TargetSessionAttrs};
 
@@ -91,7 +92,7 @@ impl Secrets {
 
 /// The file with passwords that systemd gives this unit, if it gives one.
 fn given_to_unit() -> Option<PathBuf> {
-    Some(PathBuf::from(std::env::var_os("CREDENTIALS_DIRECTORY")?).join("watchbill-postgres"))
+    Some(PathBuf::from(std::env::var_os("CREDENTIALS_DIRECTORY")?).join(CREDENTIAL))
 }
 
 /// The password of a line `host:port:database:user:password`, where the line is for this connection.
@@ -182,7 +183,7 @@ impl Address {
         let (mut mode, mut roots, mut cert, mut key, mut addrs) = (None, None, None, None, None);
         let file = |name: &str, path: &str| {
             let path = PathBuf::from(part(path)?);
-            let relative = || wrong(&format!("{name} is no absolute path"));
+            let relative = || wrong(&format!("{name} is not an absolute path"));
             if path.is_absolute() { Ok(Some(path)) } else { Err(relative()) }
         };
         for (name, value) in
@@ -252,8 +253,7 @@ impl Address {
             }
             Some("verify-full") => true,
             Some(weak @ ("verify-ca" | "require" | "prefer" | "allow")) => {
-                let what =
-                    format!("sslmode={weak} does not stop somebody who sits between here and the server");
+                let what = format!("sslmode={weak} does not stop one who sits between here and the server");
                 return Err(
                     wrong(&what).hint("use sslmode=verify-full, with sslrootcert=PATH for a CA of your own")
                 );
@@ -286,7 +286,7 @@ impl Address {
             if at.is_socket() {
                 return Err("hostaddr is for a server in the network, not for a Unix socket".to_owned());
             }
-            let is_none = "hostaddr is no IP address, such as 192.0.2.7 or 2001:db8::7";
+            let is_none = "hostaddr is not an IP address, such as 192.0.2.7 or 2001:db8::7";
             at.addr = Some(addr.parse().map_err(|_| is_none.to_owned())?);
         }
         Ok(())
@@ -553,14 +553,14 @@ mod tests {
             ("postgres://%2Frun/agents?sslmode=verify-full", "no TLS on a Unix socket"),
             ("postgres://db.lan/agents?sslmode=", "sslmode is `verify-full`"),
             ("postgres://db.lan/agents?sslmode=geheim", "sslmode is `verify-full`"),
-            ("postgres://db.lan/agents?sslrootcert=ca.pem", "sslrootcert is no absolute path"),
-            ("postgres://db.lan/agents?sslrootcert=", "sslrootcert is no absolute path"),
+            ("postgres://db.lan/agents?sslrootcert=ca.pem", "sslrootcert is not an absolute path"),
+            ("postgres://db.lan/agents?sslrootcert=", "sslrootcert is not an absolute path"),
             ("postgres://db.lan/agents?sslcert=/c.pem", "belong together"),
             ("postgres://localhost/agents?sslrootcert=/ca.pem", "add sslmode=verify-full"),
             ("postgres://db.lan/agents?sslpassword=geheim", "password"),
             ("postgres://a%20b/agents", "no certificate can be"),
-            ("postgres://db.lan/agents?hostaddr=db1.lan", "hostaddr is no IP address"),
-            ("postgres://db.lan/agents?hostaddr=192.0.2.7:5432", "hostaddr is no IP address"),
+            ("postgres://db.lan/agents?hostaddr=db1.lan", "hostaddr is not an IP address"),
+            ("postgres://db.lan/agents?hostaddr=192.0.2.7:5432", "hostaddr is not an IP address"),
             ("postgres://db1.lan,db2.lan/agents?hostaddr=192.0.2.7", "has 1 addresses for 2 servers"),
             ("postgres://db.lan/agents?hostaddr=192.0.2.7,", "has 2 addresses for 1 servers"),
             ("postgres://%2Frun/agents?hostaddr=127.0.0.1", "not for a Unix socket"),

@@ -11,7 +11,6 @@ use board::copy::{Field, Row, Source, Standing, Table, Target};
 use board::image::Cell;
 
 use crate::address::Address;
-use crate::reads::quoted;
 use crate::server::{Arg, Fault, READ, Server, args};
 use crate::writes::WRITE;
 use crate::{PostgresBoard, alone, tried};
@@ -237,7 +236,7 @@ impl Target for Whole<'_> {
 
 /// The mark of a task: its events were written before it, when the trigger found no task to count them in.
 fn marked() -> String {
-    let noise = quoted(EventKind::NOISE);
+    let noise = EventKind::quoted(EventKind::NOISE);
     format!(", (SELECT count(*) FROM task_events e WHERE e.task_id = r.id AND e.kind NOT IN ({noise}))")
 }
 

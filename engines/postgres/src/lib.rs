@@ -34,7 +34,6 @@ use board::{
 use self::address::Address;
 pub use self::address::Secrets;
 pub use self::engine::Postgres;
-use self::reads::quoted;
 use self::server::{Fault, READ, Server, Tries, args};
 use self::upgrading::{PRUNES, SHAPE};
 use self::writes::{Part, WRITE, take, write};
@@ -289,7 +288,7 @@ fn filled_in(sql: &str, address: &Address) -> String {
         ("session", EventKind::SESSION),
     ];
     let sql = sql.replace("{schema}", &address.schema);
-    kinds.iter().fold(sql, |sql, (name, of)| sql.replace(&format!("{{{name}}}"), &quoted(of)))
+    kinds.iter().fold(sql, |sql, (name, of)| sql.replace(&format!("{{{name}}}"), &EventKind::quoted(of)))
 }
 
 /// Refuses who is not the owner of a board.

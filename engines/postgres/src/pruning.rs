@@ -6,7 +6,7 @@ use base::time::Time;
 use board::EventKind;
 use board::prune::{self, OVER, Old, PART, Rows, Sum};
 
-use crate::reads::{quoted, rest};
+use crate::reads::rest;
 use crate::server::{Arg, Fault, Server, args};
 
 /// On a board that nobody analysed the rows of a part are guessed to be all that there are.
@@ -22,9 +22,9 @@ fn these<'a>(ids: impl IntoIterator<Item = &'a String>) -> Arg<'a> {
 /// The events of some tasks, each part by an index of its own.
 fn events() -> [String; 3] {
     [
-        format!("kind NOT IN ({})", quoted(EventKind::NOISE)),
+        format!("kind NOT IN ({})", EventKind::quoted(EventKind::NOISE)),
         "kind = 'heartbeat'".to_owned(),
-        format!("kind IN ({})", quoted(&rest())),
+        format!("kind IN ({})", EventKind::quoted(&rest())),
     ]
     .map(|kinds| format!("task_events WHERE task_id = ANY($1) AND {kinds}"))
 }

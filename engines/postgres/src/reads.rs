@@ -35,11 +35,6 @@ const EVENT: &str = "kind, created_at, run_id, left(payload, 1048576)";
 /// Most rows of a part that has no limit of its own: parents, cards and marked comments of one task.
 const MANY: i64 = 100_000;
 
-/// The words of a list of kinds, as SQL has them.
-pub(crate) fn quoted(kinds: &[EventKind]) -> String {
-    kinds.iter().map(|kind| format!("'{kind}'")).collect::<Vec<_>>().join(", ")
-}
-
 /// The noise that has no index of its own as heartbeats have.
 pub(crate) fn rest() -> Vec<EventKind> {
     EventKind::NOISE.iter().filter(|kind| **kind != EventKind::Heartbeat).cloned().collect()
@@ -385,7 +380,7 @@ pub(crate) fn look(server: &mut Server, ids: &[&str]) -> Result<BTreeMap<String,
     let whole = format!("SELECT {TASK}, {PLACE}, left(body, 1048576), mark FROM tasks WHERE id = ANY($1)");
     let runs_of =
         format!("SELECT {RUN} FROM task_runs WHERE task_id = t.id ORDER BY started_at DESC, id DESC");
-    let [noise, turns] = [EventKind::NOISE, EventKind::TURNS].map(quoted);
+    let [noise, turns] = [EventKind::NOISE, EventKind::TURNS].map(EventKind::quoted);
     let events_of = |kinds: &str| {
         format!(
             "SELECT id, {EVENT} FROM task_events WHERE task_id = t.id AND kind {kinds} ORDER BY created_at DESC, id DESC"
@@ -536,7 +531,8 @@ pub(crate) fn events(
     since: Time,
     most: u32,
 ) -> Result<Vec<(String, Event)>, Fault> {
-    let kinds = kinds.map(|kinds| format!("WHERE kind IN ({})", quoted(kinds))).unwrap_or_default();
+    let kinds =
+        kinds.map(|kinds| format!("WHERE kind IN ({})", EventKind::quoted(kinds))).unwrap_or_default();
     let sql = format!(
         "SELECT task_id, {EVENT} FROM (SELECT * FROM task_events {kinds} ORDER BY id DESC LIMIT $1) newest \
          WHERE created_at >= $2 ORDER BY id"
@@ -558,7 +554,7 @@ pub(crate) fn coordinated(server: &mut Server, after: i64, most: u32) -> Result<
          row_number() OVER (PARTITION BY task_events.tx ORDER BY id) AS n FROM task_events \
          WHERE task_events.tx >= $1::xid8 AND task_events.tx < pg_snapshot_xmin(pg_current_snapshot()) \
          AND kind IN ({}) ORDER BY task_events.tx, id LIMIT $2) entry",
-        quoted(EventKind::SESSION)
+        EventKind::quoted(EventKind::SESSION)
     );
     let rows = server.rows(&sql, args![tx.max(0).to_string().as_str(), within + i64::from(most)])?;
     let entry = |row: &Row| {

@@ -8,6 +8,9 @@ use crate::{Board, BoardId, Location, Mode};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
 
+/// The name under which systemd gives a unit the file with passwords of servers (`LoadCredential=`).
+pub const CREDENTIAL: &str = "watchbill-postgres";
+
 /// An engine for boards on servers, by the address of a board.
 pub trait Engine: Sync {
     /// Opens an existing board. See [`crate::open`].

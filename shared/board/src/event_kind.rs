@@ -119,6 +119,11 @@ open_enum! {
 }
 
 impl EventKind {
+    /// The words of a list of kinds, as SQL has them.
+    pub fn quoted(kinds: &[EventKind]) -> String {
+        kinds.iter().map(|kind| format!("'{kind}'")).collect::<Vec<_>>().join(", ")
+    }
+
     /// Kinds that repeat on every tick and never mean that a task was touched.
     pub const NOISE: &'static [EventKind] = &[
         EventKind::Heartbeat,

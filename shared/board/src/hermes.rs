@@ -474,6 +474,13 @@ pub fn comment(author: &str, body: &str) -> (Change, usize) {
     (Change::AddComment { author: author.into(), body }, len)
 }
 
+/// Puts a task away.
+pub fn archived(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
+    let archived = Change::SetStatus(Status::Archived);
+    let event = changed(EventKind::Archived, Value::Null, seen, std::slice::from_ref(&archived), trail);
+    vec![event, archived]
+}
+
 /// A comment and its event.
 pub fn commented(author: &str, body: &str) -> Vec<Change> {
     let (comment, len) = comment(author, body);

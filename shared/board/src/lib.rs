@@ -41,7 +41,7 @@ pub use base::names::is_task_id;
 use base::open_enum;
 use base::time::Time;
 pub use change::{Change, Expect, FirstEvent, NewTask, Outcome, RunRef, Step};
-pub use engine::{Engine, offer};
+pub use engine::{CREDENTIAL, Engine, offer};
 pub use event_kind::EventKind;
 use host::{Host, Recorded};
 pub use payload::Payload;
@@ -587,6 +587,12 @@ impl BoardId {
             Some(slug) => slug.clone(),
             None => self.at.to_string(),
         }
+    }
+
+    /// The Hermes root with links resolved: roots of two spellings are the same. `None` outside any.
+    pub fn real_root(&self) -> Option<PathBuf> {
+        let root = self.root.clone()?;
+        Some(root.canonicalize().unwrap_or(root))
     }
 
     /// Where it is stored, as any working folder would name it: commands in texts are run from anywhere.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::AddAssign;
 use std::time::Duration;
 
-use crate::title::{self, KEY};
+use crate::title::{self, KEY, SPLIT};
 use crate::{Board, EventKind};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
@@ -16,9 +16,6 @@ pub const LEAST: Duration = Duration::from_secs(7 * 86_400);
 
 /// How many tasks that are over are looked at in one transaction.
 pub const PART: usize = 200;
-
-/// How the key of a part begins that a split made. Like that of a card, it names a task.
-const SPLIT: &str = "split:";
 
 /// What is asked.
 #[derive(Debug)]
@@ -208,7 +205,7 @@ pub const OVER: &str = "('done', 'archived')";
 ///
 /// No part of it may become a join: then a planner goes through a whole table for a few tasks.
 pub fn old(chosen: &str, before: &str) -> String {
-    let noise = EventKind::NOISE.iter().map(|kind| format!("'{kind}'")).collect::<Vec<_>>().join(", ");
+    let noise = EventKind::quoted(EventKind::NOISE);
     let none = |of: &str| format!("(SELECT 1 FROM {of} LIMIT 1) IS NULL");
     let linked = |this: &str, other: &str| {
         none(&format!(

@@ -8,6 +8,9 @@ pub const PREFIX: &str = "[BLOCKED]";
 /// How the idempotency key of a card begins.
 pub const KEY: &str = "distress:";
 
+/// How the key of a part begins that a split made. Like that of a card, it names a task.
+pub const SPLIT: &str = "split:";
+
 /// Whether a title begins as that of a distress card does. A task with such a title is a card where it also names a task: see
 /// [`Task::is_card`](super::Task::is_card).
 pub fn is_card_title(title: &str) -> bool {

@@ -120,8 +120,7 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
     let mut tools = here.tools(&pass, &config, &mut cache, false);
     let mut roots: BTreeMap<Option<PathBuf>, Seen> = BTreeMap::new();
     for id in common.boards(&config)? {
-        let root = id.root.clone().map(|root| root.canonicalize().unwrap_or(root));
-        let seen = roots.entry(root).or_default();
+        let seen = roots.entry(id.real_root()).or_default();
         let mut board = tools.open(&id, Mode::Look)?;
         pass::look::around(&mut *board, &mut tools, |world, pass| {
             let rows = world.board.glance(&Status::OPEN)?;

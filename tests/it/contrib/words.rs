@@ -205,7 +205,7 @@ fn texts() -> BTreeMap<String, String> {
     read("docs/evidence", ".md", prose);
     read("contrib/man", ".1", manual);
     let mut files = Vec::new();
-    for folder in ["shared", "bins"] {
+    for folder in ["shared", "bins", "engines"] {
         sources(&place(folder), &mut files);
     }
     for file in files {

@@ -108,7 +108,8 @@ impl Texts {
         let ended = if has(columns, "task_runs", "ended_at") { "ended_at" } else { "NULL" };
         let run = if has(columns, "task_events", "run_id") { "run_id" } else { "NULL" };
         let event = format!("SELECT kind, created_at, {run}, payload, id");
-        let [noise, turns, coord] = [EventKind::NOISE, EventKind::TURNS, EventKind::SESSION].map(quoted);
+        let [noise, turns, coord] =
+            [EventKind::NOISE, EventKind::TURNS, EventKind::SESSION].map(EventKind::quoted);
         let of_task = |kinds: &str| {
             format!(
                 "{event} FROM task_events WHERE task_id = ?1 AND kind {kinds} ORDER BY created_at DESC, id DESC LIMIT ?2"
@@ -158,8 +159,4 @@ impl Texts {
             ),
         }
     }
-}
-
-fn quoted(kinds: &[EventKind]) -> String {
-    kinds.iter().map(|kind| format!("'{kind}'")).collect::<Vec<_>>().join(", ")
 }

@@ -15,9 +15,7 @@ use crate::random_hex;
 use ::board::discover::{self, Which};
 use ::board::hermes::{self, Decider, Trail};
 use ::board::several_hosts::Duty;
-use ::board::{
-    Answer, BoardId, Change, Detail, EventKind, HandOver, Mode, NewTask, Outcome, Status, claim_host,
-};
+use ::board::{Answer, BoardId, Change, Detail, HandOver, Mode, NewTask, Outcome, Status, claim_host};
 use base::error::{Error, Kind, Result};
 use card::packet;
 use config::{Config, span};
@@ -287,16 +285,8 @@ impl Lending<'_> {
     /// Puts a local task away that is blocked: what is asked is asked on the board that lends, and not twice.
     fn archive(&mut self, local: &str, says: &str) -> Result<Outcome> {
         let seen = self.onto.look(local)?;
-        let archived = [Change::SetStatus(Status::Archived)];
         let mut changes = hermes::commented(HAND, says);
-        changes.push(hermes::changed(
-            EventKind::Archived,
-            Value::Null,
-            &seen,
-            &archived,
-            &self.onto.trail("lend"),
-        ));
-        changes.extend(archived);
+        changes.extend(hermes::archived(&seen, &self.onto.trail("lend")));
         self.onto.apply(local, Some(&seen), changes)
     }
 

@@ -419,9 +419,7 @@ impl Coord<'_> {
             changes.push(Change::SetPlace { kind, path: place.path.clone() });
         }
         if order.seen.is_none() && seen.task.status != Status::Done {
-            let archive = [Change::SetStatus(Status::Archived)];
-            changes.push(hermes::changed(EventKind::Archived, Value::Null, &seen, &archive, &trail));
-            changes.extend(archive);
+            changes.extend(hermes::archived(&seen, &trail));
         }
         if changes.is_empty() {
             return Ok(());

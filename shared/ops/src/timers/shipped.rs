@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{By, NOTIFY, RUN, SESSIONS, WATCHED, Watched};
 use base::error::{Error, Kind, Result};
+use board::CREDENTIAL;
 use card::shell_word;
 
 /// How every file of Watchbill begins: only what begins so is ever replaced or taken away.
@@ -34,8 +35,6 @@ RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
 IPAddressDeny=
 IPAddressAllow=
 ";
-/// The name under which a unit is given the file with passwords of servers.
-const CREDENTIAL: &str = "watchbill-postgres";
 
 macro_rules! shipped {
     ($name:literal) => {

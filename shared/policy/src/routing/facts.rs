@@ -163,7 +163,7 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
     sightings.sort_by(|a, b| (a.at, a.began, &a.task).cmp(&(b.at, b.began, &b.task)));
     sightings.dedup();
     let here = world.board.id().at.to_string();
-    let root = real_root(world.board.id());
+    let root = world.board.id().real_root();
     // All hosts of a board decide on what this board says. Boards that are on this one alone say more to nobody else.
     let is_shared = world.hosts.is_some();
     let theirs = if is_shared { Vec::new() } else { of_others(world, &here, root.as_ref(), now) };
@@ -238,7 +238,7 @@ pub fn share_sent(cache: &mut Cache, board: &BoardId, done: &[(Step, Outcome)], 
     let known = cache.shared().into_iter().find(|(board, _)| *board == here);
     let mut shared: Shared = known
         .and_then(|(_, body)| serde_json::from_str(&body).ok())
-        .unwrap_or_else(|| Shared { root: real_root(board), ..Shared::default() });
+        .unwrap_or_else(|| Shared { root: board.real_root(), ..Shared::default() });
     shared.sent.extend(sent.into_iter().map(|sent| Sent { is_open: true, ..sent }));
     share(cache, &here, &shared);
 }
@@ -250,11 +250,6 @@ fn written(step: &Step, at: Time) -> impl Iterator<Item = (String, Event)> {
         let event = Event { kind: kind.clone(), at, run: None, payload: payload.clone().into() };
         Some((step.task.clone(), event))
     })
-}
-
-fn real_root(board: &BoardId) -> Option<PathBuf> {
-    let root = board.root.clone()?;
-    Some(root.canonicalize().unwrap_or(root))
 }
 
 /// One attempt: its task and its number.

@@ -10,6 +10,7 @@ use super::{Orchestrators, Rules};
 use base::cause::Cause;
 use base::quote;
 use base::time::{Time, words};
+use board::title::SPLIT;
 use board::{
     Change, Detail, Event, EventKind, FirstEvent, HandOver, NewTask, Rule, Run, Status, Step, StepAction,
     hermes,
@@ -546,8 +547,8 @@ fn moved_on(d: &Detail, card: &Detail, given_is_none: bool) -> Option<String> {
 /// The key of the nth part of a split. One card of an incident may split many tasks.
 fn part_key(card: &Detail, source: &str, nth: usize) -> String {
     match card::is_incident(card.task.idempotency_key.as_deref()) {
-        true => format!("split:{}:{source}:{nth}", card.task.id),
-        false => format!("split:{}:{nth}", card.task.id),
+        true => format!("{SPLIT}{}:{source}:{nth}", card.task.id),
+        false => format!("{SPLIT}{}:{nth}", card.task.id),
     }
 }
 
