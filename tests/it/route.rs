@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::resume::git;
 use crate::support::{Ran, TestBoard, now, ran, worker};
+use crate::tools;
 
 mod answers; // what an orchestrator says on its card, and what comes of it
 mod killed; // `kill -9` in the middle of a pass, and two passes at once
@@ -178,6 +179,10 @@ fn a_refused_key_moves_too_and_without_a_fallback_the_orchestrator_is_asked() {
     b.died_of("t_00000001", REFUSED_KEY);
     b.settled(0).ok();
     assert_eq!(b.place("t_00000001"), at("sol", "ready"));
+    let later = (now() + 7_200).to_string();
+    let said = tools::run(&b, &["status", "--now", &later]).ok();
+    assert!(said.contains("the key of luna at moon"), "{said}");
+    assert!(said.contains("put a working key into the configuration of luna"), "{said}");
     let b = TestBoard::new();
     b.died_of("t_00000001", LIMITED);
     b.settled(0).ok();

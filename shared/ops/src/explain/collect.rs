@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use super::facts::{Facts, Take, Verdict};
 use super::silence;
-use super::summary::{Counts, Read};
+use super::summary::{Counts, Read, RefusedKey};
 use crate::pass::{self, Looks, Tools};
 use crate::report::BoardReport;
+use base::cause::Cause;
 use base::count::things_or;
 use base::error::{Error, Kind, Result};
 use base::registry::{NAMES, ROUTE_BLOCKED};
-use base::time::Time;
+use base::time::{Time, words};
 use board::kept::Kept;
 use board::{self, Board, BoardId, Detail, Event, EventKind, Link, Rule, Status, Step, Task, discover};
 use config::Config;
@@ -24,6 +25,7 @@ use logs::Reading;
 use logs::agents::Homes;
 use logs::cache::Cache;
 use logs::provider::Id;
+use logs::provider::ledger::Entry;
 use page::Overview;
 use policy::attempts::worker::{used, worker};
 use policy::authorship;
@@ -32,7 +34,7 @@ use policy::cards::writer::deciders;
 use policy::clock::{self, is_within};
 use policy::dispatcher::{self, MAX_TICKS, TICKED, is_tick};
 use policy::endless::{self, Endless};
-use policy::remedy;
+use policy::remedy::{self, Lacking};
 use policy::routing;
 use policy::routing::facts::{About, Routing};
 use policy::routing::reach::{self, Unreached};
@@ -144,7 +146,7 @@ impl Lens<'_> {
         let mut board = site.open()?;
         let rows = board.all_open()?;
         let still = Standstill::of(&site, &mut *board, &rows)?;
-        look(&site, tasks, survey, &rows, &still).map(|(facts, _)| facts)
+        look(&site, tasks, survey, &rows, &still).map(|looked| looked.facts)
     }
 }
 
@@ -277,7 +279,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let done: BTreeSet<&String> =
         events.iter().filter(|(_, e)| e.kind == EventKind::Completed).map(|(task, _)| task).collect();
     let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
-    let (facts, runtime) = look(site, &chosen, &survey, &rows, &still)?;
+    let Looked { facts, runtime, refused_keys } = look(site, &chosen, &survey, &rows, &still)?;
     let long = board.events(now.plus(-dispatcher::BUSY), MAX_TICKS)?;
     let count = |status| rows.iter().filter(|t| t.status == status && !card::is_card(t)).count();
     Ok(Read {
@@ -296,6 +298,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
             ready: count(Status::Ready),
         },
         overview: survey.overview,
+        refused_keys,
     })
 }
 
@@ -376,6 +379,28 @@ fn passed_over(
     Ok(left)
 }
 
+/// What one look at a board tells of some of its tasks and of what is around them.
+struct Looked {
+    facts: Vec<Facts>,
+    runtime: Runtime,
+    refused_keys: Vec<RefusedKey>,
+}
+
+/// The keys that providers refuse now, by what the board shows.
+fn refused_keys(router: &Router<'_>, now: Time) -> Vec<RefusedKey> {
+    let refused = |e: &&Entry| e.cause == Cause::Credential && router.state_of(e).is_held();
+    let entries = router.entries().iter().filter(refused);
+    entries
+        .filter_map(|e| {
+            let profile = e.profile.clone()?;
+            let (since, todo) = (words(now.since(e.since)), Lacking::Key.look(&profile));
+            let at = if e.id.is_known() { format!(" at {}", e.id) } else { String::new() };
+            let says = format!("the key of {profile}{at} has been refused for {since}; {todo}");
+            Some(RefusedKey { profile, says })
+        })
+        .collect()
+}
+
 /// Everything about these tasks, with the runtime around the board; unknown ids are left out. `rows`: all that is open.
 fn look(
     site: &impl Site,
@@ -383,7 +408,7 @@ fn look(
     survey: &Survey,
     rows: &[Task],
     still: &Standstill,
-) -> Result<(Vec<Facts>, Runtime)> {
+) -> Result<Looked> {
     let mut board = site.open()?;
     let own_board = board.is_own();
     let (id, Set { config, now, by_file, .. }) = (site.id(), site.set());
@@ -465,7 +490,8 @@ fn look(
                 detail: d,
             });
         }
-        Ok((all, runtime))
+        let refused_keys = refused_keys(&router, now);
+        Ok(Looked { facts: all, runtime, refused_keys })
     })
 }
 

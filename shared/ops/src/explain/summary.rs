@@ -240,13 +240,35 @@ pub struct Read {
     pub(crate) counts: Counts,
     /// What `budget-check` saw of it.
     pub overview: Option<Overview>,
+    /// The keys that providers refuse now, whether or not a task waits for them.
+    pub(crate) refused_keys: Vec<RefusedKey>,
+}
+
+/// A key that a provider refuses.
+pub(crate) struct RefusedKey {
+    /// The profile whose key it is.
+    pub(crate) profile: String,
+    /// What is so, and what to do.
+    pub(crate) says: String,
 }
 
 impl Summary {
     /// Sorts what was read into the lists.
     pub fn of(read: Read, since: Time, now: Time) -> Summary {
-        let Read { board, path, paused, facts, findings, blind, idle, unknown, cut, counts, overview: _ } =
-            read;
+        let Read {
+            board,
+            path,
+            paused,
+            facts,
+            findings,
+            blind,
+            idle,
+            unknown,
+            cut,
+            counts,
+            refused_keys,
+            ..
+        } = read;
         let mut s = Summary {
             board,
             path,
@@ -292,7 +314,16 @@ impl Summary {
         s.unknown.extend(unseen.into_iter().map(|what| quote::line(what, MAX_LINE)));
         let told = |finding: &String| facts.iter().any(|f| finding.contains(&f.detail.task.id));
         let untold = findings.iter().filter(|f| !told(f));
-        s.findings = untold.chain(&cut).chain(&s.idle).map(|f| quote::line(f, MAX_LINE)).collect();
+        // A key whose work went to other profiles keeps no task, but someone must put a new one in its place.
+        let is_kept = |profile: &str| {
+            let of_key = |e: &Entry| {
+                e.shared.as_ref().is_some_and(|s| s.cause == Cause::Credential && s.at == profile)
+            };
+            s.needs_you.iter().chain(&s.waiting).any(of_key)
+        };
+        let keys = refused_keys.iter().filter(|k| !is_kept(&k.profile)).map(|k| &k.says);
+        s.findings =
+            untold.chain(keys).chain(&cut).chain(&s.idle).map(|f| quote::line(f, MAX_LINE)).collect();
         s
     }
 

@@ -919,7 +919,7 @@ fn commands_are_whole_and_fit_the_state() {
 
 mod summary {
     use super::*;
-    use crate::explain::summary::{Counts, Read, Summary, text};
+    use crate::explain::summary::{Counts, Read, RefusedKey, Summary, text};
 
     fn read(facts: Vec<Facts>) -> Summary {
         read_but(facts, &[])
@@ -927,9 +927,13 @@ mod summary {
 
     /// The same where this could not be looked at.
     fn read_but(facts: Vec<Facts>, blind: &[&str]) -> Summary {
+        Summary::of(read_of(facts, blind), ago(43_200), NOW)
+    }
+
+    fn read_of(facts: Vec<Facts>, blind: &[&str]) -> Read {
         let findings = facts.iter().map(|f| format!("{} is odd", f.detail.task.id)).collect();
         let counts = Counts { done: 4, running: 1, ready: 0 };
-        let read = Read {
+        Read {
             board: "default".into(),
             path: "/b".into(),
             paused: None,
@@ -942,8 +946,8 @@ mod summary {
             cut: None,
             counts,
             overview: None,
-        };
-        Summary::of(read, ago(43_200), NOW)
+            refused_keys: Vec::new(),
+        }
     }
 
     #[test]
@@ -1016,6 +1020,22 @@ mod summary {
         );
         assert!(said.find("needs you\n") < said.find("waiting\n"), "{said}");
         assert!(said.contains("requeued ×2 (for a reason); now done"), "{said}");
+    }
+
+    #[test]
+    fn a_refused_key_is_told_once_whether_or_not_a_task_waits_for_it() {
+        let of = |facts: Vec<Facts>, profile: &str| {
+            let key =
+                RefusedKey { profile: profile.into(), says: format!("the key of {profile} is refused") };
+            let read = Read { findings: Vec::new(), refused_keys: vec![key], ..read_of(facts, &[]) };
+            Summary::of(read, ago(43_200), NOW).findings
+        };
+        let waits = || vec![named("t_00000001", held("credential"))];
+        assert_eq!(of(waits(), "luna"), Vec::<String>::new(), "its task says so");
+        assert_eq!(of(waits(), "sol"), ["the key of sol is refused"]);
+        assert_eq!(of(Vec::new(), "luna"), ["the key of luna is refused"]);
+        let quota = vec![named("t_00000001", held("quota"))];
+        assert_eq!(of(quota, "luna"), ["the key of luna is refused"]);
     }
 
     #[test]
