@@ -305,10 +305,10 @@ pub(super) const DOLLARS: Text<Money> = Text {
 
 /// Hours of the local day.
 pub(super) const HOURS: Text<QuietHours> = Text {
-    allowed: "two local times like 22:00-07:00",
+    allowed: "two different local times like 22:00-07:00",
     example: "\"22:00-07:00\"",
     read: QuietHours::parse,
-    fault: "is not two local times",
+    fault: "is not two different local times",
     write: QuietHours::to_string,
 };
 

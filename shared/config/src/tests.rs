@@ -251,7 +251,7 @@ fn routing_is_read_and_bounded() {
         ),
         (
             "routing.quiet_hours = '22-7'",
-            "1:23: routing.quiet_hours = \"22-7\" is not two local times; allowed is two local times like 22:00-07:00",
+            "1:23: routing.quiet_hours = \"22-7\" is not two different local times; allowed is two different local times like 22:00-07:00",
         ),
         ("routing.auto = 1", "1:16: routing.auto is a number; allowed is \"on\" or \"off\""),
         (

@@ -12,6 +12,7 @@ use crate::explain::summary::{self, Counts, Entry, MAKE_ORCHESTRATOR, Shared, Su
 use base::count::pick;
 use base::registry::NAMES;
 use base::time::Time;
+use board::Status;
 use policy::remedy::Lacking;
 
 /// The finding that a board cannot be read.
@@ -81,7 +82,7 @@ pub struct BoardNow {
     pub board: String,
     /// Nothing is changed on it: the words of who paused it.
     pub(crate) paused: Option<String>,
-    /// How many tasks wait for something else than a person.
+    /// How many tasks wait for something else than a person, those that run or are ready not counted.
     pub waiting: usize,
     /// How many ran again, or are done, by what a watcher did.
     pub healed: usize,
@@ -331,10 +332,11 @@ pub fn sort(needs: &mut [Need]) {
 impl BoardNow {
     /// What is counted of a board.
     pub fn of(s: &Summary) -> BoardNow {
+        let is_counted = |status: &Status| matches!(status, Status::Running | Status::Ready);
         BoardNow {
             board: s.board.clone(),
             paused: s.paused.clone(),
-            waiting: s.waiting.len(),
+            waiting: s.waiting.iter().filter(|e| !is_counted(&e.status)).count(),
             healed: s.helped().0.len(),
             counts: s.counts,
             findings: s.findings.iter().filter(|f| Some(*f) != s.idle.as_ref()).cloned().collect(),

@@ -412,3 +412,12 @@ fn that_a_wait_never_ends_is_said_once_of_one_task_and_of_several() {
         assert_eq!((need.says.as_str(), need.todo.as_deref()), (says, Some(todo)));
     }
 }
+
+#[test]
+fn a_task_that_runs_or_is_ready_is_not_counted_as_waiting_too() {
+    let mut s = summary(Vec::new());
+    let waits = |id: &str, status| Entry { status, ..entry(id, None, 5) };
+    s.waiting =
+        vec![waits("t_1", Status::Running), waits("t_2", Status::Ready), waits("t_3", Status::Scheduled)];
+    assert_eq!(BoardNow::of(&s).waiting, 1);
+}
