@@ -267,14 +267,15 @@ fn from_abroad(ask: Ask, detail: &Detail, world: &World<'_>) -> Ask {
     Ask { claim_host: host.map(str::to_owned), ..ask }
 }
 
-/// The attempt whose worker is not there any more but whose children are, as a name to remember it by. The worker of a running task of
-/// which nothing is known may live: with children of an earlier attempt beside it the time would be over when it dies.
+/// The attempt whose worker is not there any more, as a name to remember it by: of a running task, or where its children are still there. The worker
+/// of a running task of which nothing is known may live: with children of an earlier attempt beside it the time would be over when it dies.
 pub(super) fn waits(detail: &Detail, worker: Option<&Look>) -> Option<String> {
     let is_over = |life: Life| match detail.task.status {
         Status::Running => life == Life::Gone,
         _ => life != Life::Alive,
     };
-    worker.filter(|w| is_over(w.life) && !w.orphans.is_empty())?;
+    let runs = detail.task.status == Status::Running;
+    worker.filter(|w| is_over(w.life) && (runs || !w.orphans.is_empty()))?;
     let run = detail.task.current_run.or(detail.newest_run().map(|r| r.id)).unwrap_or(0);
     Some(format!("{}:{run}", detail.task.id))
 }

@@ -186,20 +186,34 @@ fn noted(t: &TaskSeen) -> Option<(Time, TreeState)> {
     notes(t).find_map(|e| Some((e.at, state(e)?)))
 }
 
-/// Events that note that the worker of this attempt was seen gone.
+/// Most notes that an attempt's worker is gone, each followed by a sign of life, before the next one waits for silence: what sends heartbeats for a
+/// dead worker may do so for days.
+const MAX_NOTES: usize = 3;
+
+/// Whether the worker of this attempt may be noted as gone although it was heard a moment ago.
+pub(super) fn may_note_early(t: &TaskSeen) -> bool {
+    notes_of_attempt(t).count() < MAX_NOTES
+}
+
+/// Events that note that the worker of this attempt was seen gone, and after which it gave no sign of life.
 fn notes(t: &TaskSeen) -> impl Iterator<Item = &Event> {
-    let (id, heard) = (attempt(&t.detail), heard(&t.detail));
+    let heard = heard(&t.detail);
     // By what was heard then: a clock that was set back in between makes the sign look younger than the note.
     let stands = move |e: &Event| {
         let then = e.trail().and_then(|t| t.get("heard")?.as_i64());
         then.map_or(e.at >= heard, |then| then == heard.0)
     };
+    notes_of_attempt(t).filter(move |e| stands(e))
+}
+
+fn notes_of_attempt(t: &TaskSeen) -> impl Iterator<Item = &Event> {
+    let id = attempt(&t.detail);
     let is_death = |t: &Value| {
         t.get("tree").is_some() || t.get("case").and_then(Value::as_str) == Some(Rule::WorkerGone.as_str())
     };
     let of_death = move |e: &Event| e.trail().is_some_and(is_death);
     t.detail.events.iter().filter(move |e| {
-        e.kind == EventKind::Detected && e.run == id && authorship::is_ours(e) && of_death(e) && stands(e)
+        e.kind == EventKind::Detected && e.run == id && authorship::is_ours(e) && of_death(e)
     })
 }
 

@@ -16,6 +16,7 @@ use logs::LogEnd;
 use policy::attempts::session::Standing;
 use policy::attempts::tally::tally;
 use policy::attempts::worker::ask;
+use policy::needs_operator::SILENT;
 use policy::{authorship, clock};
 
 /// Seconds for which a log that cannot be read stops a task before a person is asked: in working hours the operator has mended a
@@ -57,14 +58,9 @@ impl Rules<'_> {
             Life::Gone => {}
             _ => return Verdict::Unknown(format!("worker unknown: {}", look.because)),
         }
-        let quiet = self.quiet(t);
+        let quiet = self.unheard(t);
         if quiet < self.grace() {
-            // The sooner it is noted, the less others can have done to it; and the requeue need not wait for it.
-            if let Ground::Unnoted(state) = self.ground(t) {
-                return self.note_tree(t, &state, &format!("worker gone: {}", look.because));
-            }
-            let because = format!("worker gone, but only quiet for {}: {}", words(quiet), look.because);
-            return Verdict::Wait(because, self.seen.now.plus(self.grace() - quiet));
+            return self.heard_though_gone(t, look, quiet);
         }
         let started = self.started(t);
         let birth = ask(&t.detail).and_then(|ask| ask.birth);
@@ -91,6 +87,28 @@ impl Rules<'_> {
             None => "no worker".to_owned(),
         };
         self.bury(t, Death { case, what, excused, look })
+    }
+
+    /// A worker is gone, and something gave a sign of life `quiet` seconds ago: it died a moment ago, or others go on in its name.
+    fn heard_though_gone(&self, t: &TaskSeen, look: &Look, quiet: i64) -> Verdict {
+        if let Some(wait) = self.orphans(t, look) {
+            return wait;
+        }
+        // The sooner it is noted, the less others can have done to it; and the requeue need not wait for it.
+        if let Ground::Unnoted(state) = self.ground(t)
+            && resume::may_note_early(t)
+        {
+            return self.note_tree(t, &state, &format!("worker gone: {}", look.because));
+        }
+        let gone = t.gone_since.map_or(0, |at| self.awake_since(at));
+        if gone >= BLIND {
+            let because =
+                format!("its worker has been gone for {}, and heartbeats for it still come", words(gone));
+            let mend = "end what sends them; heal requeues the task then";
+            return self.tell(t, SILENT, because, mend, json!([]));
+        }
+        let because = format!("worker gone, but only quiet for {}: {}", words(quiet), look.because);
+        Verdict::Wait(because, self.seen.now.plus(self.grace() - quiet))
     }
 
     /// A claim without a known worker is a lease: it is void once it ran out. A dead claimer proves nothing, since a
@@ -151,7 +169,7 @@ impl Rules<'_> {
 
     /// Decides what becomes of the work of a worker that is gone.
     fn bury(&self, t: &TaskSeen, mut death: Death<'_>) -> Verdict {
-        let quiet = self.quiet(t);
+        let quiet = self.unheard(t);
         if let Some(wait) = self.orphans(t, death.look) {
             return wait;
         }
@@ -363,10 +381,23 @@ impl Rules<'_> {
 
     /// Seconds since the newest sign of life of the present attempt.
     pub(super) fn quiet(&self, t: &TaskSeen) -> i64 {
+        self.quiet_by(t, t.log_at)
+    }
+
+    /// The same of a worker that is gone. Others may write into its log: a child that was left behind, or a worker with the same log. That is waited for
+    /// as long as for a child.
+    fn unheard(&self, t: &TaskSeen) -> i64 {
+        let seen_gone = resume::death(t).or(t.gone_since);
+        let waited = seen_gone.map_or(0, |at| self.awake_since(at));
+        let is_over = seen_gone.is_some() && waited >= seconds(self.policy.orphan_wait);
+        self.quiet_by(t, if is_over { None } else { t.log_at })
+    }
+
+    fn quiet_by(&self, t: &TaskSeen, log_at: Option<Time>) -> i64 {
         let started = self.started(t);
         let run_beat = t.detail.current_run().and_then(|r| r.last_heartbeat_at);
         let session = t.session.as_ref().and_then(|s| s.active);
-        let signs = [Some(started), run_beat, t.detail.task.last_heartbeat_at, t.log_at, session];
+        let signs = [Some(started), run_beat, t.detail.task.last_heartbeat_at, log_at, session];
         let newest = signs
             .into_iter()
             .flatten()

@@ -116,7 +116,11 @@ fn a_note_stands_where_the_clock_was_set_back_since_the_last_word() {
     assert_eq!(decided(t.clone()).steps, [], "not noted twice");
     // It lived on after all.
     t.detail.task.last_heartbeat_at = Some(NOW.plus(70));
-    says(t, "note worker-gone");
+    says(t.clone(), "note worker-gone");
+    // What sends heartbeats for it may do so for ever.
+    let again = t.detail.events.last().cloned().unwrap();
+    t.detail.events.extend([again.clone(), again]);
+    says(t, "- worker gone, but only quiet for");
 }
 
 #[test]
