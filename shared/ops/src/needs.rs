@@ -223,7 +223,7 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
         Unattended::NotStarted => (
             "not-started",
             "ready, and the dispatcher, which lives, does not start",
-            "see what it would do".into(),
+            format!("see what the dispatcher noted on {each}"),
         ),
         Unattended::NotPromoted => (
             "not-promoted",

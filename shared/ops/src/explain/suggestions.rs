@@ -79,6 +79,9 @@ impl Commands {
     }
 }
 
+/// How a person looks why a dispatcher passes a task over. Its own dry run is no look: that of Hermes 0.22.2 moves running tasks.
+const NOTED: &str = "see what the dispatcher noted on it (`respawn_guarded` has a reason)";
+
 /// What a person can do about a task, the likeliest first.
 pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     let (id, hand, flags) = (task_word(&f.detail.task.id), &f.hand, &f.flags);
@@ -211,7 +214,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             all.add("start a worker that takes the next task of this profile", run);
         }
         Status::Ready if f.is_passed_over && f.runtime.dispatcher != Dispatcher::Absent => {
-            all.add("see what its dispatcher would do, and skip", format!("{hand} dispatch --dry-run"));
+            all.add(NOTED, format!("{hand} show {id}"));
             all.add(&to_whom, reassign);
         }
         Status::Ready if nobody || (stand.kind == Kind::NeedsPerson && !is_claimed) => {
@@ -299,7 +302,7 @@ fn not_promoted(all: &mut Commands, f: &Facts) {
             "do what a dispatcher would, once; a gateway keeps doing that",
             format!("{} dispatch", f.hand),
         ),
-        _ => all.add("see what its dispatcher would do, and skip", format!("{} dispatch --dry-run", f.hand)),
+        _ => all.add(NOTED, format!("{} show {}", f.hand, task_word(&f.detail.task.id))),
     }
 }
 

@@ -109,7 +109,7 @@ fn what_is_marked_needs_a_person_where_a_watcher_would_go_on_with_it() {
     assert_eq!(standing::of(&f).kind, Kind::LeftAlone, "a dispatcher sets it free");
     f.is_passed_over = true;
     assert_eq!(told(&f).0.unattended, Some(Unattended::NotPromoted), "none does");
-    assert_eq!(told(&f).1, "hermes kanban dispatch --dry-run");
+    assert_eq!(told(&f).1, "hermes kanban show t_00000001");
     let mut f = gave_up(9_000);
     f.unreached = None;
     f.detail.runs = vec![run(1, "luna", Some("spawn_failed"))];
@@ -195,7 +195,7 @@ fn what_a_living_dispatcher_does_not_start_needs_a_person() {
     let (stand, run) = told(&f);
     assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
     assert!(stand.says.ends_with("the dispatcher, which lives, does not start it"), "{stand:?}");
-    assert_eq!(run, "hermes kanban dispatch --dry-run");
+    assert_eq!(run, "hermes kanban show t_00000001");
     f.own_board = true;
     let (stand, run) = told(&f);
     assert!(stand.kind == Kind::NeedsPerson && stand.says.ends_with("nobody claims it"), "{stand:?}");
@@ -374,7 +374,7 @@ fn what_no_dispatcher_makes_ready_needs_a_person() {
         assert_eq!(stand.says, format!("{begins}no dispatcher makes it ready"));
         let says_why = f.detail.task.status == Status::Blocked;
         assert_eq!(stand.more.is_some(), says_why, "nothing that a dispatcher would do: {stand:?}");
-        assert_eq!(run, "hermes kanban dispatch --dry-run");
+        assert_eq!(run, "hermes kanban show t_00000001");
         f.runtime.dispatcher = Dispatcher::Absent;
         let (stand, run) = told(&f);
         assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
