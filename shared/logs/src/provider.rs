@@ -14,7 +14,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 pub use self::folder::{PROFILES, list};
-pub use self::hermes::{context_window, home, settings};
+pub use self::hermes::{context_window, home, settings, value};
 pub use self::id::Id;
 use base::clip::clip;
 use base::endpoint::host;

@@ -221,24 +221,37 @@ struct Kanban {
 }
 
 fn kanban(top: Option<&Yaml<'_>>) -> Kanban {
-    let kanban = top.and_then(|top| top.as_mapping_get("kanban"));
+    let kanban = top.and_then(|top| provider::value(top, "kanban"));
+    let at = |key: &str| kanban.and_then(|k| provider::value(k, key));
+    // Hermes makes a number of a text, too.
     let number = |key: &str| {
-        let value = kanban.and_then(|k| k.as_mapping_get(key))?;
-        value.as_floating_point().or_else(|| value.as_integer().map(|n| n as f64))
+        let value = at(key)?;
+        let text = || value.as_str()?.trim().parse().ok();
+        value.as_floating_point().or_else(|| value.as_integer().map(|n| n as f64)).or_else(text)
     };
-    let switch = |key: &str| kanban.and_then(|k| k.as_mapping_get(key)?.as_bool());
+    let switch = |key: &str| is_on(at(key)?);
     Kanban {
         auto_decompose: switch("auto_decompose"),
         review_dispatch: switch("review_dispatch"),
         failure_limit: number("failure_limit").map(|n| n as i64),
         interval: number("dispatch_interval_seconds"),
-        orchestrator: kanban
-            .and_then(|k| k.as_mapping_get("orchestrator_profile"))
+        orchestrator: at("orchestrator_profile")
             .and_then(|v| v.as_str())
             .map(|name| name.trim().to_lowercase())
             .filter(|name| !name.is_empty()),
-        profiles: kanban.and_then(|k| k.as_mapping_get("dispatch_profiles")).map(names),
+        profiles: at("dispatch_profiles").map(names),
     }
+}
+
+/// A switch by YAML 1.1, which PyYAML reads for Hermes: `off` and `no` are false there.
+fn is_on(value: &Yaml<'_>) -> Option<bool> {
+    value.as_bool().or_else(|| Some(value.as_integer()? != 0)).or_else(|| {
+        match value.as_str()?.to_ascii_lowercase().as_str() {
+            "on" | "yes" => Some(true),
+            "off" | "no" => Some(false),
+            _ => None,
+        }
+    })
 }
 
 /// A list of profiles, or one text with commas between, as Hermes takes them.
@@ -465,6 +478,35 @@ mod tests {
         assert!(why.contains("/config.yaml cannot be read: "), "{why}");
         assert_eq!(seen().profiles, Profiles::Unknown(why), "which of them are started is not known");
         assert_eq!(switches(seen()), (None, None));
+    }
+
+    #[test]
+    fn settings_are_read_as_hermes_reads_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.yaml");
+        let of = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            let k = provider::settings(&file, kanban).unwrap();
+            (k.auto_decompose, k.failure_limit, k.interval)
+        };
+        for (text, want) in [
+            ("kanban: {auto_decompose: false, failure_limit: 5}", (Some(false), Some(5), None)),
+            // PyYAML reads YAML 1.1, and Hermes makes numbers of texts.
+            ("kanban: {auto_decompose: off, failure_limit: '5'}", (Some(false), Some(5), None)),
+            (
+                "kanban: {auto_decompose: No, dispatch_interval_seconds: ' 300 '}",
+                (Some(false), None, Some(300.0)),
+            ),
+            ("kanban: {auto_decompose: YES, dispatch_interval_seconds: 15}", (Some(true), None, Some(15.0))),
+            ("kanban: {auto_decompose: 0, failure_limit: many}", (Some(false), None, None)),
+            (
+                "base: &b {auto_decompose: false}\nkanban: {<<: *b, failure_limit: 3}",
+                (Some(false), Some(3), None),
+            ),
+            ("kanban: {auto_decompose: perhaps}", (None, None, None)),
+        ] {
+            assert_eq!(of(text), want, "{text}");
+        }
     }
 
     #[test]

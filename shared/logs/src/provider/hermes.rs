@@ -71,20 +71,16 @@ pub fn context_window(home: &Path, model: &str, endpoint: &str) -> Option<u64> {
         settings(&home.join(name), |top| pick(top?)).ok()?
     };
     let key = format!("{model}@{}", endpoint.trim_end_matches('/'));
-    read("config.yaml", &|top| size(top.as_mapping_get("model")?.as_mapping_get("context_length"))).or_else(
-        || {
-            read("context_length_cache.yaml", &|top| {
-                size(top.as_mapping_get("context_lengths")?.as_mapping_get(&key))
-            })
-        },
-    )
+    read("config.yaml", &|top| size(value(value(top, "model")?, "context_length"))).or_else(|| {
+        read("context_length_cache.yaml", &|top| size(value(top, "context_lengths")?.as_mapping_get(&key)))
+    })
 }
 
 /// The keys of Hermes 0.19: `model` as a text or as `{provider, default|model, base_url}`,
 /// `providers.<name>.{base_url|api|url, default_model}`, and the older list `custom_providers`.
 fn of_settings(top: Option<&Yaml<'_>>) -> Said {
     let Some(top) = top else { return Said::default() };
-    let model = top.as_mapping_get("model");
+    let model = value(top, "model");
     let provider = word(model, &["provider"]).filter(|p| p != "auto");
     let named = provider.as_deref().and_then(|p| entry(top, p));
     let own = word(model, &["base_url"]);
@@ -99,7 +95,7 @@ fn of_settings(top: Option<&Yaml<'_>>) -> Said {
         .map(str::to_owned)
         .or_else(|| word(model, &["default", "model"]))
         .or_else(|| word(named, &["default_model", "model"]));
-    let keys = [top.as_mapping_get("model"), named].map(|node| KEYS.map(|key| word(node, &[key])));
+    let keys = [value(top, "model"), named].map(|node| KEYS.map(|key| word(node, &[key])));
     let mut says = Fnv::new();
     for part in [&provider, &model, &url].into_iter().chain(keys.iter().flatten()) {
         says.part(part.as_deref().unwrap_or_default().as_bytes());
@@ -118,9 +114,20 @@ fn of_settings(top: Option<&Yaml<'_>>) -> Said {
     }
 }
 
+/// The value of a key, also of one that a mapping takes over from others (`<<: *base`), as PyYAML resolves it for Hermes.
+pub fn value<'a, 'b>(node: &'a Yaml<'b>, key: &str) -> Option<&'a Yaml<'b>> {
+    node.as_mapping_get(key).or_else(|| {
+        let taken_over = node.as_mapping_get("<<")?;
+        match taken_over.as_vec() {
+            Some(several) => several.iter().find_map(|one| value(one, key)),
+            None => value(taken_over, key),
+        }
+    })
+}
+
 /// The first of some keys that holds a text.
 fn word(node: Option<&Yaml<'_>>, keys: &[&str]) -> Option<String> {
-    let said = keys.iter().find_map(|k| node?.as_mapping_get(k)?.as_str());
+    let said = keys.iter().find_map(|k| value(node?, k)?.as_str());
     said.map(|s| s.trim().to_owned()).filter(|s| !s.is_empty())
 }
 
@@ -129,22 +136,22 @@ fn entry<'a, 'b>(top: &'a Yaml<'b>, provider: &str) -> Option<&'a Yaml<'b>> {
     let plain = |name: &str| name.trim().to_lowercase().replace(' ', "-");
     let wanted = plain(provider);
     let wanted = wanted.strip_prefix("custom:").unwrap_or(&wanted);
-    let providers = top.as_mapping_get("providers").and_then(Yaml::as_mapping);
+    let providers = value(top, "providers").and_then(Yaml::as_mapping);
     let by_key = providers.and_then(|all| {
         all.iter().find(|(key, _)| key.as_str().is_some_and(|k| plain(k) == wanted)).map(|(_, entry)| entry)
     });
     by_key.or_else(|| {
-        let list = top.as_mapping_get("custom_providers")?.as_vec()?;
+        let list = value(top, "custom_providers")?.as_vec()?;
         list.iter().find(|e| word(Some(e), &["name"]).is_some_and(|name| plain(&name) == wanted))
     })
 }
 
 /// Every provider it has an entry for, as names are looked up, with host and port of its endpoint as far as that is shown.
 fn listed_providers(top: &Yaml<'_>) -> BTreeMap<String, Option<String>> {
-    let by_key = top.as_mapping_get("providers").and_then(Yaml::as_mapping);
+    let by_key = value(top, "providers").and_then(Yaml::as_mapping);
     let by_key =
         by_key.into_iter().flatten().filter_map(|(key, entry)| Some((key.as_str()?.to_owned(), entry)));
-    let list = top.as_mapping_get("custom_providers").and_then(Yaml::as_vec);
+    let list = value(top, "custom_providers").and_then(Yaml::as_vec);
     let list = list.into_iter().flatten().filter_map(|e| Some((word(Some(e), &["name"])?, e)));
     let all = by_key.chain(list).take(MAX_PROVIDERS).filter_map(|(name, entry)| {
         let url = word(Some(entry), &["base_url", "api", "url"]).filter(|url| !url.contains("${"));
@@ -198,6 +205,14 @@ mod tests {
                 (some("custom:my-moon"), some("m3"), some("moon:1")),
             ),
             ("model: {provider: moon}\ncustom_providers: {name: moon}", (some("moon"), None, None)),
+            (
+                "base: &b {provider: moon, base_url: 'http://moon:1/v1'}\nmodel: {<<: *b, default: m4}",
+                (some("moon"), some("m4"), some("moon:1")),
+            ),
+            (
+                "a: &a {provider: sun}\nb: &b {provider: moon, model: m5}\nmodel: {<<: [*a, *b]}",
+                (some("sun"), some("m5"), None),
+            ),
             ("model: gpt-5", (None, some("gpt-5"), None)),
             ("model: {provider: auto, model: x}", (None, some("x"), None)),
             ("model: [1, 2]", (None, None, None)),
