@@ -129,6 +129,38 @@ fn lingering_that_is_off_is_said_each_time_and_who_may_switch_it_on() {
 }
 
 #[test]
+fn a_timer_has_the_settings_that_are_in_force_here() {
+    let b = home();
+    let set = [
+        ("TZ", "Europe/Berlin"),
+        ("CLAUDE_CONFIG_DIR", "/srv/claude"),
+        ("WATCHBILL_HEAL_GRACE", "5m"),
+        ("OPENCODE_SERVER_PASSWORD", "do-not-tell"),
+    ];
+    for (by, quoted) in [("cron", "TZ=Europe/Berlin "), ("user", "Environment=\"TZ=Europe/Berlin\"")] {
+        let mut install = command(&b, &["install", "--as", by, "-n"]);
+        let said = ran(install.envs(set)).ok();
+        let plain = quoted.replace('"', "");
+        assert!(said.contains(quoted) || said.contains(&plain), "{said}");
+        assert!(said.contains("CLAUDE_CONFIG_DIR=/srv/claude"), "{said}");
+        assert!(said.contains("WATCHBILL_HEAL_GRACE=5m"), "{said}");
+        assert!(!said.contains("do-not-tell"), "{said}");
+    }
+}
+
+#[test]
+fn where_hermes_is_not_no_timer_asks_for_it() {
+    let b = home();
+    let elsewhere = b.path().join("elsewhere");
+    fs::rename(b.path().join(".hermes"), &elsewhere).unwrap();
+    let config = b.path().join("only-this.toml");
+    fs::write(&config, format!("board.db = {:?}\n", elsewhere.join("kanban.db"))).unwrap();
+    let config = config.to_str().unwrap();
+    let said = timers(&b, &["install", "--as", "cron", "-n", "--config", config]).ok();
+    assert!(said.contains("WATCHBILL_CONFIG=") && !said.contains("HERMES_HOME="), "{said}");
+}
+
+#[test]
 fn a_line_break_in_a_path_is_refused_and_nothing_is_written() {
     for (name, below) in [("HERMES_HOME", "evil\nExecStartPre=/bin/touch x"), ("XDG_CONFIG_HOME", "a\rb")] {
         let b = home();

@@ -174,6 +174,9 @@ fn what_the_environment_says_wrong() {
     let heal = |name: &str, value: &OsStr| ran(b.command("heal").arg("-n").env(name, value));
     let said = heal("WATCHBILL_HEAL_GRASE", OsStr::new("5m")).fails(78);
     assert!(said.contains("did you mean `WATCHBILL_HEAL_GRACE`?"), "{said}"); // 26
+    // Taken for not set, it would lead to the board of ~/.hermes.
+    let said = heal("HERMES_HOME", OsStr::from_bytes(b"/srv/\xff")).fails(78);
+    assert!(said.contains("HERMES_HOME: is set to a path that is not UTF-8; rename the folder"), "{said}");
     let nowhere = tempfile::tempdir().unwrap();
     let mut heal = b.command("heal");
     heal.env_remove("HERMES_HOME").env("HOME", nowhere.path());

@@ -120,6 +120,11 @@ impl Common {
     }
 
     fn load(&self) -> Result<Loaded> {
+        // Taken for not set, such a name would lead to another board.
+        if let Some(name) = NAMES_PLACES.iter().find(|name| is_not_text(name)) {
+            let what = "is set to a path that is not UTF-8";
+            return Err(Error::new(Kind::Config, *name, what).hint("rename the folder, or link to it"));
+        }
         Config::load(self.config.as_deref(), &std::env::vars_os().collect())
     }
 
@@ -260,6 +265,21 @@ fn random_hex() -> String {
             (std::process::id() ^ u32::try_from(Time::of_clock().0 & 0xffff_ffff).unwrap_or(0)).to_le_bytes();
     }
     bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Variables that say which board is meant, and where our memory of it lies.
+const NAMES_PLACES: [&str; 7] = [
+    "HERMES_HOME",
+    "HERMES_KANBAN_HOME",
+    "HERMES_KANBAN_DB",
+    "HERMES_KANBAN_BOARD",
+    "WATCHBILL_DB",
+    "XDG_STATE_HOME",
+    "HOME",
+];
+
+fn is_not_text(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| value.to_str().is_none())
 }
 
 fn env(name: &str) -> Option<String> {

@@ -299,6 +299,9 @@ fn folder(args: &TimersArgs, by: By) -> Result<Option<PathBuf>> {
     args.unit_dir.clone().or_else(|| shipped::folder(by, &env)).map(Some).ok_or_else(nowhere)
 }
 
+/// Where the sessions of agents lie. The password of opencode's server is not among them: it would stand in a crontab.
+const AGENTS: [&str; 4] = ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_SERVER", "XDG_DATA_HOME"];
+
 /// What is so here and now: a timer has next to nothing of this environment, so it is pinned.
 fn wanted(args: &TimersArgs, by: By, config: &Config, notify: bool) -> Result<Wanted> {
     let common = &args.common;
@@ -342,17 +345,23 @@ fn wanted(args: &TimersArgs, by: By, config: &Config, notify: bool) -> Result<Wa
         }
     };
     let named = args.metrics.as_deref().map(whole).transpose()?;
-    let mut variables = Vec::new();
+    let mut variables: Vec<(String, String)> = Vec::new();
     if let Some(file) = &common.config {
-        variables.push(("WATCHBILL_CONFIG", text(file)?));
+        variables.push(("WATCHBILL_CONFIG".into(), text(file)?));
     }
+    let mut pin = |names: &[&str]| {
+        variables.extend(names.iter().filter_map(|name| Some(((*name).to_owned(), env(name)?))));
+    };
+    // The stamps in the logs of agents are of the zone that is set here.
+    pin(&["TZ"]);
     if by != By::System {
-        let xdg = ["XDG_CONFIG_HOME", "XDG_STATE_HOME"];
-        variables.extend(xdg.into_iter().filter_map(|name| Some((name, env(name)?))));
+        pin(&["XDG_CONFIG_HOME", "XDG_STATE_HOME"]);
+        pin(&AGENTS);
     }
+    variables.extend(config::variables(&std::env::vars_os().collect()));
     let mut passwords = None;
     if on_server {
-        variables.extend(env("PGUSER").map(|role| ("PGUSER", role)));
+        variables.extend(env("PGUSER").map(|role| ("PGUSER".into(), role)));
         let named = env("PGPASSFILE").map(|file| whole(Path::new(&file))).transpose()?;
         match by {
             // What is not there is not loaded, and a unit that is told to load it does not start.
@@ -364,16 +373,18 @@ fn wanted(args: &TimersArgs, by: By, config: &Config, notify: bool) -> Result<Wa
                     None
                 };
                 let file = file.filter(|file| file.is_file() && !Path::new(config::SYSTEM_FILE).exists());
-                variables.extend(file.map(|file| ("WATCHBILL_CONFIG", file.display().to_string())));
+                variables.extend(file.map(|file| ("WATCHBILL_CONFIG".into(), file.display().to_string())));
                 let own = || Some(Path::new(&env("HOME")?).join(".pgpass"));
                 passwords = named.or_else(own).filter(|file| file.is_file());
             }
             By::User | By::Cron => {
-                variables.extend(named.map(|file| ("PGPASSFILE", file.display().to_string())))
+                variables.extend(named.map(|file| ("PGPASSFILE".into(), file.display().to_string())))
             }
         }
     }
-    let root = discover::root(given, &env).map(|root| whole(&root)).transpose()?;
+    // One that is not there is not what is watched, and named in a timer it would be asked for.
+    let is_meant = |root: &PathBuf| given.is_some() || root.exists();
+    let root = discover::root(given, &env).filter(is_meant).map(|root| whole(&root)).transpose()?;
     use std::os::unix::fs::MetadataExt;
     let now = common.now.unwrap_or_else(Time::of_clock);
     let with_sessions = ids.iter().filter(|id| spawns(id, config, now)).map(named_board);

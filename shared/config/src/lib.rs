@@ -32,6 +32,7 @@ use serde::Serialize;
 
 pub use self::keys::KeyInfo;
 pub use self::matches::{MatchKeys, MatchPlace};
+pub use self::merge::variables;
 pub use self::quiet_hours::QuietHours;
 pub use self::sample::{keys, sample};
 pub use self::sections::{

@@ -84,6 +84,16 @@ pub(super) fn env(loaded: &mut Loaded, env: &Env) -> Result<()> {
     Ok(())
 }
 
+/// The variables of `env` that set a key, with their values.
+pub fn variables(env: &Env) -> Vec<(String, String)> {
+    let set = env.iter().filter_map(|(name, value)| {
+        let (name, section, key) = split(name)?;
+        let is_key = keys_of(section).any(|k| k.key.to_uppercase() == key);
+        is_key.then(|| Some((name.to_owned(), value.to_str()?.to_owned())))?
+    });
+    set.collect()
+}
+
 /// Takes the name of a variable apart, if the variable is one of Watchbill.
 fn split(name: &OsStr) -> Option<(&str, &'static str, &str)> {
     let name = name.to_str()?;

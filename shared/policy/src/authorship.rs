@@ -71,7 +71,8 @@ pub fn is_assignment(e: &Event) -> bool {
 /// whom the configuration names as `people.assignee`, who is one also where a profile has that name, but for a task that profile
 /// worked on.
 pub fn is_opted_out(seen: &Detail, profiles: &Profiles, person: Option<&str>) -> bool {
-    let marked = seen.body.lines().any(|line| after_mark(line, "no-heal").is_some_and(str::is_empty));
+    let is_end = |rest: &str| rest.trim_end_matches(['`', '*', '.', '!']).is_empty();
+    let marked = seen.body.lines().any(|line| after_mark(plain(line), "no-heal").is_some_and(is_end));
     let mut said = seen.comments.iter().filter_map(|c| Some((c, opts_out(c)?))).peekable();
     if said.peek().is_none() {
         return marked;
@@ -101,10 +102,15 @@ pub fn is_opted_out(seen: &Detail, profiles: &Profiles, person: Option<&str>) ->
 fn opts_out(c: &Comment) -> Option<bool> {
     let line = c.body.lines().next()?;
     let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-' || c == '_');
-    match after_mark(line, "no-heal") {
+    match after_mark(plain(line), "no-heal") {
         Some(rest) => ends(rest).then_some(true),
         None => after_mark(line, "heal")?.is_empty().then_some(false),
     }
+}
+
+/// A line without what Markdown puts before its text: list marks, quotes, backticks and asterisks; nor a byte order mark.
+fn plain(line: &str) -> &str {
+    line.trim_start_matches(|c: char| c.is_whitespace() || "\u{feff}>-*+`".contains(c))
 }
 
 /// What stands on a line after the mark `watchbill: WORD`, in letters of either case.
@@ -243,6 +249,10 @@ mod tests {
             ("  Watchbill:No-Heal ", Some(true)),
             ("watchbill: no-heal, I look at it myself", Some(true)),
             ("watchbill: no-heal. Ask me", Some(true)),
+            ("`watchbill: no-heal`", Some(true)),
+            ("> - **watchbill: no-heal**, please", Some(true)),
+            ("\u{feff}watchbill: no-heal", Some(true)),
+            ("- watchbill: heal", None),
             ("watchbill: no-healing", None),
             ("watchbill: no-heal-yet", None),
             ("Say `watchbill: no-heal` to stop it", None),
@@ -259,6 +269,9 @@ mod tests {
         let known = Profiles::default();
         for (body, out) in [
             ("Count.\nWatchbill: no-heal", true),
+            ("Count.\n- `watchbill: no-heal`.", true),
+            ("Count.\n> watchbill: no-heal", true),
+            ("Count.\n- `watchbill: no-heal` is a mark that this page explains", false),
             ("Count.\nwatchbill: no-heal is a mark that this page explains", false),
         ] {
             let seen = Detail { body: body.into(), ..detail("t_00000001", Status::Ready) };

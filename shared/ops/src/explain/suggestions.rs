@@ -79,7 +79,7 @@ impl Commands {
     }
 }
 
-/// How a person looks why a dispatcher passes a task over. Its own dry run is no look: that of Hermes 0.22.2 moves running tasks.
+/// How a person looks why a dispatcher passes a task over. Its own dry run is not safe for that: the one of Hermes 0.22.2 moves running tasks.
 const NOTED: &str = "see what the dispatcher noted on it (`respawn_guarded` has a reason)";
 
 /// What a person can do about a task, the likeliest first.

@@ -56,7 +56,7 @@ pub struct Wanted {
     /// Where each pass leaves its `--metrics`.
     pub metrics: PathBuf,
     /// Further variables that were set when this was asked for.
-    pub variables: Vec<(&'static str, String)>,
+    pub variables: Vec<(String, String)>,
     /// Flags that say which boards.
     pub boards: Vec<String>,
     /// For each board on which sessions are spawned the flags that name it.
@@ -86,7 +86,7 @@ impl Wanted {
         let passwords = self.passwords.iter().map(|path| ("PGPASSFILE", path));
         let paths = paths.into_iter().chain(root).chain(folders).chain(passwords);
         let paths = paths.map(|(name, path)| (name, path.to_str().unwrap_or("\u{fffd}")));
-        let variables = self.variables.iter().map(|(name, value)| (*name, value.as_str()));
+        let variables = self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let boards = self.boards.iter().chain(self.sessions.iter().flatten());
         let boards = boards.map(|word| ("board", word.as_str()));
         let wrong = |text: &str| text.contains(|c: char| c.is_control() || c == '\u{fffd}');
@@ -99,8 +99,8 @@ impl Wanted {
         }
     }
 
-    fn variables(&self) -> Vec<(&'static str, String)> {
-        let root = self.root.iter().map(|root| ("HERMES_HOME", root.display().to_string()));
+    fn variables(&self) -> Vec<(String, String)> {
+        let root = self.root.iter().map(|root| ("HERMES_HOME".to_owned(), root.display().to_string()));
         root.chain(self.variables.iter().cloned()).collect()
     }
 
@@ -329,7 +329,7 @@ mod tests {
             root: Some(root.into()),
             state: "/home/anna/state".into(),
             metrics: "/home/anna/state/metrics".into(),
-            variables: vec![("WATCHBILL_CONFIG", "/home/anna/my config.toml".into())],
+            variables: vec![("WATCHBILL_CONFIG".into(), "/home/anna/my config.toml".into())],
             boards: Vec::new(),
             sessions: Vec::new(),
             notify: false,
