@@ -47,7 +47,7 @@ pub trait Witness {
     ///
     /// # Errors
     /// Why it was not, in words.
-    fn stop(&self, _target: &Target) -> std::result::Result<Proof, String> {
+    fn stop(&self, _target: &Target) -> Result<Proof, Reason> {
         Err("this host stops no worker".into())
     }
 }
@@ -77,7 +77,7 @@ impl Witness for Host {
     fn target(&self, task: &str, run: Option<i64>, pid: i64) -> Option<Target> {
         Host::target(self, task, run, pid)
     }
-    fn stop(&self, target: &Target) -> std::result::Result<Proof, String> {
+    fn stop(&self, target: &Target) -> Result<Proof, Reason> {
         Host::stop(self, target)
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use shared::base::error::{Error, Kind, Result};
+use shared::base::reason::Reason;
 use shared::base::registry::{HEAL, NAMES};
 use shared::base::time::Time;
 use shared::board::change::parts;
@@ -304,12 +305,12 @@ impl Witness for Here<'_> {
         let boot_id = self.facts().boot_id;
         Some(Target { task: task.into(), run, pid, start_ticks, boot_id })
     }
-    fn stop(&self, target: &Target) -> std::result::Result<Proof, String> {
+    fn stop(&self, target: &Target) -> std::result::Result<Proof, Reason> {
         if target.boot_id != self.facts().boot_id {
             return Err("it was seen in another boot".into());
         }
         if self.known(&target.task, target.run, target.pid) != Some(target.start_ticks) {
-            return Err(format!("pid {} is another process now", target.pid));
+            return Err(format!("pid {} is another process now", target.pid).into());
         }
         if let Some(what) = laws::resume::stop(self.sim, target) {
             self.sim.broken(|| what);
