@@ -83,6 +83,12 @@ impl From<Errno> for Reason {
     }
 }
 
+impl From<serde_json::Error> for Reason {
+    fn from(e: serde_json::Error) -> Reason {
+        Reason::caused(e.to_string(), e)
+    }
+}
+
 impl From<Reason> for String {
     fn from(reason: Reason) -> String {
         reason.what

@@ -255,7 +255,7 @@ fn made(
         paths: Vec::new(),
         is_all: false,
     };
-    let bare = serde_json::to_string(&state).map_err(std::io::Error::from)?.len();
+    let bare = serde_json::to_string(&state)?.len();
     let room = MAX_BYTES.checked_sub(bare).ok_or("its path is too long")?;
     (state.paths, state.is_all) = kept(found, room);
     Ok(state)
