@@ -34,7 +34,7 @@ use board::{
 use self::address::Address;
 pub use self::address::Secrets;
 pub use self::engine::Postgres;
-use self::server::{Fault, READ, Server, Tries, args};
+use self::server::{Access, Fault, READ, Server, Tries, args};
 use self::upgrading::{PRUNES, SHAPE};
 use self::writes::{Part, WRITE, take, write};
 
@@ -131,7 +131,7 @@ impl PostgresBoard {
     pub fn create(url: &str, patience: Duration, secrets: &Secrets) -> Result<()> {
         let address = Address::read(url)?;
         let made = tried(&mut Held::default(), &address, secrets, patience, |server, left| {
-            server.begin("ISOLATION LEVEL READ COMMITTED", left)?;
+            server.begin(WRITE, left)?;
             alone(server, &address)?;
             let there = "SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace($1)::oid LIMIT 1";
             if server.row(there, args![address.schema.as_str()])?.is_some() {
@@ -235,23 +235,23 @@ impl PostgresBoard {
 
     fn within<T>(
         &mut self,
-        how: &str,
+        how: Access,
         mut of: impl FnMut(&mut Server) -> std::result::Result<T, Fault>,
     ) -> Result<T> {
         let plans = &mut self.plans;
         tried(&mut self.server, &self.address, &self.secrets, self.patience, |server, left| {
-            match how {
-                READ => server.begin_reading(left),
-                _ => server.begin(how, left)?,
+            match how.writes {
+                false => server.begin_reading(left),
+                true => server.begin(how, left)?,
             }
             server.plans = plans.as_ref().map(|_| Vec::new());
             let done = of(server)?;
             if let (Some(all), Some(new)) = (plans.as_mut(), server.plans.take()) {
                 all.extend(new);
             }
-            match how {
-                READ => server.end_reading(),
-                _ => server.batch("COMMIT")?,
+            match how.writes {
+                false => server.end_reading(),
+                true => server.batch("COMMIT")?,
             }
             Ok(done)
         })

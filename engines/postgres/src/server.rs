@@ -124,7 +124,7 @@ impl Server {
 
     /// Begins a transaction. Settings go with it: a pool in transaction mode keeps none between two transactions.
     /// One message, one round trip. It also tells the timeline: behind a pool each transaction may be one of another server.
-    pub(crate) fn begin(&mut self, how: &str, patience: Duration) -> Result<(), Fault> {
+    pub(crate) fn begin(&mut self, how: Access, patience: Duration) -> Result<(), Fault> {
         let sql = self.beginning(how, patience);
         let told = self.line.answer(self.client.simple_query(&sql))?;
         self.began(&told)
@@ -143,15 +143,16 @@ impl Server {
         }
     }
 
-    fn beginning(&self, how: &str, patience: Duration) -> String {
+    fn beginning(&self, how: Access, patience: Duration) -> String {
         // 0 would be no limit at all.
         let patience = patience.as_millis().clamp(1, 600_000);
         // Without `jit`: for one wrong guess at a cost the compiler takes longer than a whole pass.
         format!(
-            "BEGIN {how}; SET LOCAL search_path = \"{schema}\"; SET LOCAL jit = off; \
+            "BEGIN ISOLATION LEVEL {how}; SET LOCAL search_path = \"{schema}\"; SET LOCAL jit = off; \
              SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL statement_timeout = '{statement}s'; \
              SET LOCAL lock_timeout = '{patience}ms'; SET LOCAL idle_in_transaction_session_timeout = '15s'; \
              SET LOCAL synchronous_commit = on; SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)",
+            how = how.isolation,
             schema = self.schema,
             statement = STATEMENT.as_secs(),
         )
@@ -228,8 +229,15 @@ enum Told {
     Rows(Vec<Row>),
 }
 
+/// How a transaction begins.
+#[derive(Clone, Copy)]
+pub(crate) struct Access {
+    pub(crate) isolation: &'static str,
+    pub(crate) writes: bool,
+}
+
 /// A snapshot of its own: what one method tells belongs together.
-pub(crate) const READ: &str = "ISOLATION LEVEL REPEATABLE READ READ ONLY";
+pub(crate) const READ: Access = Access { isolation: "REPEATABLE READ READ ONLY", writes: false };
 
 /// Why something was not done.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use tokio_postgres::types::Type;
 
 use crate::epochs;
 use crate::reads::{TASK, TASK_WIDTH, comments, lock_next, look, mark_of, task, timeline_of};
-use crate::server::{Arg, Fault, Server, args};
+use crate::server::{Access, Arg, Fault, Server, args};
 
 /// What a part is carried out with.
 pub(crate) struct Part<'a> {
@@ -97,7 +97,7 @@ pub(crate) fn take(
 }
 
 /// Each statement sees all that was committed before it.
-pub(crate) const WRITE: &str = "ISOLATION LEVEL READ COMMITTED";
+pub(crate) const WRITE: Access = Access { isolation: "READ COMMITTED", writes: true };
 
 /// Notes that the transaction is that of this part. Where an earlier try was committed it gives what became of it, and ends the transaction.
 fn enter(server: &mut Server, part: &Part<'_>) -> Result<Option<Vec<Outcome>>, Fault> {

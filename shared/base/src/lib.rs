@@ -12,6 +12,7 @@ pub mod money;
 pub mod names;
 pub mod open_enum;
 pub mod quote;
+pub mod reason;
 pub mod redact;
 pub mod registry;
 pub mod snapshot;

@@ -9,6 +9,8 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
+use crate::reason::Reason;
+
 /// Far above any setting a file of Hermes holds.
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -29,15 +31,15 @@ pub fn text(path: &Path) -> Option<String> {
 ///
 /// # Errors
 /// It may not be read, is not a regular file, is too large or not a text.
-pub fn read(path: &Path) -> Result<Option<String>, String> {
+pub fn read(path: &Path) -> Result<Option<String>, Reason> {
     let file = match open(path) {
         Ok(file) => file,
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
-        Err(e) => return Err(e.to_string()),
+        Err(e) => return Err(e.into()),
     };
-    let meta = file.metadata().map_err(|e| e.to_string())?;
+    let meta = file.metadata()?;
     if !meta.is_file() {
         return Err("not a regular file".into());
     }
@@ -45,7 +47,7 @@ pub fn read(path: &Path) -> Result<Option<String>, String> {
         return Err("larger than 1 MiB".into());
     }
     let mut text = String::new();
-    file.take(MAX_BYTES).read_to_string(&mut text).map_err(|e| e.to_string())?;
+    file.take(MAX_BYTES).read_to_string(&mut text)?;
     Ok(Some(text))
 }
 

@@ -1,4 +1,4 @@
-//! Rows for tests of what decides: plain data with the least that a rule asks for; and boards that several hosts share.
+//! Rows for tests of what decides: plain data with the least that a rule asks for; and a board over another one.
 
 use std::time::Duration;
 
@@ -87,15 +87,21 @@ pub fn detail(id: &str, status: Status) -> Detail {
 
 /// What a board is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Call {
-    /// To tell something.
+pub enum Call<'c> {
+    /// To tell all of these tasks.
+    Look(&'c [String]),
+    /// To tell the newest events.
+    Events,
+    /// To tell anything else.
     Read,
+    /// To say whether it can be written to.
+    Writable,
     /// To carry out steps.
     Write,
 }
 
-/// A board that several hosts share, over another board: all but its hosts is that one's.
-pub trait SharedOver {
+/// A board over another one, for tests that stand between the two.
+pub trait Over {
     /// The board below.
     fn inner(&self) -> &dyn Board;
 
@@ -103,21 +109,36 @@ pub trait SharedOver {
     ///
     /// # Errors
     /// It does not answer this time.
-    fn reach(&mut self, call: Call) -> Result<&mut dyn Board>;
+    fn reach(&mut self, call: Call<'_>) -> Result<&mut dyn Board>;
+
+    /// Whether several hosts share it.
+    fn is_of_several(&self) -> bool {
+        true
+    }
 
     /// Its hosts, as they are told to one that attends.
     ///
     /// # Errors
     /// It does not answer this time.
-    fn hosts(&mut self, me: &Attendance<'_>) -> Result<Attended>;
+    fn hosts(&mut self, _me: &Attendance<'_>) -> Result<Option<Attended>> {
+        Ok(None)
+    }
 
     /// What it is called.
     fn named(&self) -> &BoardId {
         self.inner().id()
     }
+
+    /// Carries out steps.
+    ///
+    /// # Errors
+    /// As of [`Board::apply`].
+    fn write(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
+        self.reach(Call::Write)?.apply(now, steps, patience)
+    }
 }
 
-impl<T: SharedOver> Board for T {
+impl<T: Over> Board for T {
     fn id(&self) -> &BoardId {
         self.named()
     }
@@ -125,16 +146,19 @@ impl<T: SharedOver> Board for T {
         self.inner().is_own()
     }
     fn is_shared(&self) -> bool {
-        true
+        self.is_of_several()
     }
     fn attend(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
-        self.hosts(me).map(Some)
+        self.hosts(me)
     }
     fn shape(&self) -> &'static str {
         self.inner().shape()
     }
     fn with_key(&mut self, key: &str) -> Result<Option<String>> {
         self.reach(Call::Read)?.with_key(key)
+    }
+    fn damage(&self, thorough: bool) -> Result<Option<String>> {
+        self.inner().damage(thorough)
     }
     fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
         self.reach(Call::Read)?.glance(of)
@@ -146,7 +170,7 @@ impl<T: SharedOver> Board for T {
         self.reach(Call::Read)?.links(of)
     }
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
-        self.reach(Call::Read)?.look(ids)
+        self.reach(Call::Look(ids))?.look(ids)
     }
     fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
         self.reach(Call::Read)?.comments(task)
@@ -160,8 +184,11 @@ impl<T: SharedOver> Board for T {
     fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
         self.reach(Call::Read)?.recent_runs(most)
     }
+    fn ended(&mut self, since: Time, most: u32) -> Result<Vec<String>> {
+        self.reach(Call::Read)?.ended(since, most)
+    }
     fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
-        self.reach(Call::Read)?.events(since, most)
+        self.reach(Call::Events)?.events(since, most)
     }
     fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
         self.reach(Call::Read)?.turns(since, most)
@@ -170,9 +197,9 @@ impl<T: SharedOver> Board for T {
         self.reach(Call::Read)?.coordinated(after, most)
     }
     fn writable(&mut self) -> Result<()> {
-        self.reach(Call::Read)?.writable()
+        self.reach(Call::Writable)?.writable()
     }
     fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
-        self.reach(Call::Write)?.apply(now, steps, patience)
+        self.write(now, steps, patience)
     }
 }

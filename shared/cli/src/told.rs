@@ -9,6 +9,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags, Timespec, Timestamps};
 
 use base::atomic_file::beside;
 use base::error::{Error, Kind, Result};
+use base::reason::Reason;
 use base::time::Time;
 use base::untrusted_file;
 use ops::doctor::TargetSeen;
@@ -82,14 +83,14 @@ impl Books {
     ///
     /// # Errors
     /// In one phrase: it cannot be read, or is not a book.
-    pub(crate) fn read(&self, target: &str) -> std::result::Result<Book, String> {
+    pub(crate) fn read(&self, target: &str) -> std::result::Result<Book, Reason> {
         let file = self.file(target);
-        let wrong = |why: &str| format!("{}: {why}", file.display());
-        match untrusted_file::read(&file) {
-            Ok(Some(text)) => Book::read(&text).map_err(|why| wrong(&why)),
+        let book = match untrusted_file::read(&file) {
+            Ok(Some(text)) => Book::read(&text),
             Ok(None) => Ok(Book::default()),
-            Err(why) => Err(wrong(&format!("cannot be read: {why}"))),
-        }
+            Err(why) => Err(why.at("cannot be read")),
+        };
+        book.map_err(|why| why.at(file.display()))
     }
 
     /// Writes it: whole, and on the disk before this returns.

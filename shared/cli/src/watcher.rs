@@ -228,17 +228,17 @@ fn real(path: &str) -> String {
 /// Applies a saved plan: on the machine and the boards it was made for, within a day.
 fn planned(file: &Path, tools: &mut Tools<'_>) -> Result<Vec<BoardReport>> {
     let at = file.display();
-    let refuse = |what: String| {
+    let refuse = |what: &dyn std::fmt::Display| {
         Error::new(Kind::Data, at.to_string(), what).hint("make a new one with --dry-run --json")
     };
     let plan =
         Plan::read(read(file, true)?, tools.pass.program, &tools.host.facts().hostname, tools.pass.now)
-            .map_err(refuse)?;
+            .map_err(|why| refuse(&why))?;
     let one = |b: PlanBoard, tools: &mut Tools<'_>| {
         let id = BoardId { at: b.path.as_str().into(), slug: None, root: None };
         if real(&b.path) != b.path {
             let mut report = BoardReport::new(b.path.clone(), b.path.clone());
-            report.error = Some(refuse(format!("made for {}, which is another board now", b.path)));
+            report.error = Some(refuse(&format_args!("made for {}, which is another board now", b.path)));
             return report;
         }
         pass::apply_plan(&id, b.steps, tools)

@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::{Holders, Host, proc};
+use base::reason::Reason;
 
 /// A file as `/proc/locks` and `stat` name it. The two may disagree on the device on btrfs and overlay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +81,7 @@ pub(super) fn listing(path: &Path) -> io::Result<(String, bool)> {
 ///
 /// # Errors
 /// The first line of a lock kind we judge that has another shape.
-pub(super) fn parse(text: &str) -> Result<Vec<Lock>, String> {
+pub(super) fn parse(text: &str) -> Result<Vec<Lock>, Reason> {
     let mut locks = Vec::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().skip(1).collect();
@@ -141,7 +142,7 @@ impl Host {
         };
         let locks = match self.locks() {
             Ok(locks) => locks,
-            Err(why) => return Holders::Unknown(why),
+            Err(why) => return Holders::Unknown(why.into()),
         };
         let mut pids = BTreeSet::new();
         let mut doubt = None;
@@ -149,7 +150,7 @@ impl Host {
             match self.holds(lock, file, path) {
                 Ok(true) => _ = pids.insert(lock.pid),
                 Ok(false) => {}
-                Err(why) => doubt = Some(why),
+                Err(why) => doubt = Some(why.into()),
             }
         }
         match doubt {
@@ -162,12 +163,12 @@ impl Host {
     /// All POSIX and BSD locks that are held and visible. Where the list took more than one call, a lock released between
     /// two of them made the kernel skip another that is still held; so such a list is read until two readings in a row
     /// are equal, and whatever one of them showed counts as held.
-    pub(super) fn locks(&self) -> Result<Vec<Lock>, String> {
+    pub(super) fn locks(&self) -> Result<Vec<Lock>, Reason> {
         let path = self.proc.join("locks");
         let mut all: Vec<Lock> = Vec::new();
         let mut last = None;
         for _ in 0..READINGS {
-            let (text, whole) = listing(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+            let (text, whole) = listing(&path).map_err(|e| Reason::of(path.display(), e))?;
             let now = parse(&text)?;
             let more: Vec<Lock> = now.iter().filter(|lock| !all.contains(lock)).cloned().collect();
             all.extend(more);
@@ -179,19 +180,20 @@ impl Host {
         Ok(all)
     }
 
-    fn holds(&self, lock: &Lock, file: Inode, path: &Path) -> Result<bool, String> {
+    fn holds(&self, lock: &Lock, file: Inode, path: &Path) -> Result<bool, Reason> {
         if lock.inode.number != file.number || !lock.inode.maybe_same_device(file) {
             return Ok(false);
         }
         if lock.pid <= 0 {
-            return Err(format!("{}: locked by a process that cannot be seen", path.display()));
+            return Err(format!("{}: locked by a process that cannot be seen", path.display()).into());
         }
         if lock.inode.same_device(file) {
             return Ok(true);
         }
         // Two files can share a number on two such file systems: ask the process which one it has open.
         let open = self.open_files(lock.pid);
-        let open = open.map_err(|e| format!("{}: files of pid {}: {e}", path.display(), lock.pid))?;
+        let open =
+            open.map_err(|e| Reason::of(format_args!("{}: files of pid {}", path.display(), lock.pid), e))?;
         Ok(open.iter().any(|(fd, _)| Inode::of(fd).is_ok_and(|i| i == file)))
     }
 

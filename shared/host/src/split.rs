@@ -62,7 +62,7 @@ impl Host {
         };
         let locks = match self.locks() {
             Ok(locks) => locks,
-            Err(why) => return Split::Unknown(why),
+            Err(why) => return Split::Unknown(why.into()),
         };
         let suspects: BTreeSet<i64> = locks.iter().filter(|l| is_sqlite(l)).map(|l| l.pid).collect();
         let mut pids = Vec::new();

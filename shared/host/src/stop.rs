@@ -15,6 +15,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::proc::{Kin, Process, scan};
 use super::{Host, Proof, Target, proc};
+use base::reason::Reason;
 
 /// How long a worker may take to end in an orderly way. Claude Code and Codex take well under a second, Hermes up to five.
 const ORDERLY: Duration = Duration::from_secs(10);
@@ -45,7 +46,7 @@ impl OwnChild {
     ///
     /// # Errors
     /// What of it still lives, in words.
-    pub fn stop(&self, host: &Host) -> Result<(), String> {
+    pub fn stop(&self, host: &Host) -> Result<(), Reason> {
         if !self.has_ended() {
             end(&self.fd, Signal::TERM, ORDERLY).or_else(|_| end(&self.fd, Signal::KILL, KILLED))?;
         }
@@ -68,17 +69,17 @@ impl Host {
     ///
     /// # Errors
     /// Why it was not stopped, or what of it still lives, in words.
-    pub fn stop(&self, target: &Target) -> Result<Proof, String> {
+    pub fn stop(&self, target: &Target) -> Result<Proof, Reason> {
         if target.boot_id != self.facts.boot_id {
             return Err("it was seen in another boot".into());
         }
         let (fd, process) = self.held(target.pid)?;
         if let Some(why) = self.refused(target, &process) {
-            return Err(why);
+            return Err(why.into());
         }
         end(&fd, Signal::TERM, ORDERLY)
             .or_else(|_| end(&fd, Signal::KILL, KILLED))
-            .map_err(|why| format!("pid {}: {why}", target.pid))?;
+            .map_err(|why| why.at(format_args!("pid {}", target.pid)))?;
         self.sweep(target)?;
         Ok(Proof {
             task: target.task.clone(),
@@ -97,10 +98,10 @@ impl Host {
     ///
     /// # Errors
     /// The worker is not who it was, in words.
-    pub fn stop_harness(&self, target: &Target, words: &str) -> Result<bool, String> {
+    pub fn stop_harness(&self, target: &Target, words: &str) -> Result<bool, Reason> {
         let (_worker, process) = self.held(target.pid)?;
         if let Some(why) = self.refused(target, &process) {
-            return Err(why);
+            return Err(why.into());
         }
         let Ok((fd, harness)) = self.held(process.parent) else { return Ok(false) };
         // While both are held neither number can be given to another process; a worker whose harness ended has another parent.
@@ -116,7 +117,7 @@ impl Host {
     ///
     /// # Errors
     /// What of it still lives, in words.
-    pub fn stop_left(&self, task: &str, run: Option<i64>) -> Result<(), String> {
+    pub fn stop_left(&self, task: &str, run: Option<i64>) -> Result<(), Reason> {
         self.sweep(&self.any_of(task, run))
     }
 
@@ -125,7 +126,7 @@ impl Host {
     ///
     /// # Errors
     /// What of it still lives, in words.
-    pub fn stop_child(&self, child: &mut Child, task: &str, run: Option<i64>) -> Result<(), String> {
+    pub fn stop_child(&self, child: &mut Child, task: &str, run: Option<i64>) -> Result<(), Reason> {
         match child.try_wait() {
             Ok(None) => self.own_child(child, task, run)?.stop(self),
             _ => self.sweep(&self.any_of(task, run)),
@@ -136,7 +137,7 @@ impl Host {
     ///
     /// # Errors
     /// Why it cannot be held, in words.
-    pub fn own_child(&self, child: &Child, task: &str, run: Option<i64>) -> Result<OwnChild, String> {
+    pub fn own_child(&self, child: &Child, task: &str, run: Option<i64>) -> Result<OwnChild, Reason> {
         let (fd, _) = self.held(i64::from(child.id()))?;
         Ok(OwnChild { fd, task: task.into(), run })
     }
@@ -145,7 +146,7 @@ impl Host {
     ///
     /// # Errors
     /// Why that is not known, in words.
-    pub fn left_by_run(&self, task: &str, run: Option<i64>) -> Result<Vec<i64>, String> {
+    pub fn left_by_run(&self, task: &str, run: Option<i64>) -> Result<Vec<i64>, Reason> {
         self.left_by(&self.any_of(task, run))
     }
 
@@ -155,12 +156,12 @@ impl Host {
     }
 
     /// Ends what a worker left running. Those are known by their environment alone, read while a pidfd holds them.
-    fn sweep(&self, target: &Target) -> Result<(), String> {
+    fn sweep(&self, target: &Target) -> Result<(), Reason> {
         for round in 0..ROUNDS {
             let left = self.left_by(target)?;
             let Some(first) = left.first() else { return Ok(()) };
             if round + 1 == ROUNDS {
-                return Err(format!("stopped, but process {first} of its attempt is still alive"));
+                return Err(format!("stopped, but process {first} of its attempt is still alive").into());
             }
             for pid in &left {
                 let Ok((fd, process)) = self.held(*pid) else { continue };
@@ -174,10 +175,10 @@ impl Host {
         Ok(())
     }
 
-    fn left_by(&self, target: &Target) -> Result<Vec<i64>, String> {
+    fn left_by(&self, target: &Target) -> Result<Vec<i64>, Reason> {
         let scan = scan(self.processes(), &BTreeSet::from([target.task.as_str()]));
         if let Some(gap) = &scan.gap {
-            return Err(format!("stopped, but the process list is not complete: {gap}"));
+            return Err(format!("stopped, but the process list is not complete: {gap}").into());
         }
         let is_its = |p: &&Process| {
             p.kin(&target.task, target.run) == Kin::ThisRun && !p.zombie && !scan.own.contains(&p.pid)
@@ -186,15 +187,16 @@ impl Host {
     }
 
     /// A process held by a pidfd, and what it shows of itself meanwhile.
-    fn held(&self, pid: i64) -> Result<(OwnedFd, Process), String> {
-        let gone = || format!("pid {pid} has ended");
+    fn held(&self, pid: i64) -> Result<(OwnedFd, Process), Reason> {
+        let gone = || Reason::from(format!("pid {pid} has ended"));
         let id = i32::try_from(pid).ok().filter(|p| *p > 1).and_then(Pid::from_raw);
         let id = id.ok_or_else(|| format!("{pid} is not the pid of a worker"))?;
         let fd = pidfd_open(id, PidfdFlags::empty()).map_err(|e| match e {
             Errno::SRCH => gone(),
-            e => format!("pid {pid}: {e}"),
+            e => Reason::of(format_args!("pid {pid}"), e),
         })?;
-        let process = proc::read(self.processes(), pid).map_err(|e| format!("pid {pid}: {e}"))?;
+        let process =
+            proc::read(self.processes(), pid).map_err(|e| Reason::of(format_args!("pid {pid}"), e))?;
         if has_ended(&fd, Duration::ZERO) || process.zombie {
             return Err(gone());
         }
@@ -225,10 +227,10 @@ impl Host {
 }
 
 /// Sends a signal through a pidfd and waits for the end.
-fn end(fd: &OwnedFd, signal: Signal, patience: Duration) -> Result<(), String> {
+fn end(fd: &OwnedFd, signal: Signal, patience: Duration) -> Result<(), Reason> {
     match pidfd_send_signal(fd, signal) {
         Ok(()) | Err(Errno::SRCH) => {}
-        Err(e) => return Err(format!("it may not be signalled: {e}")),
+        Err(e) => return Err(Reason::of("it may not be signalled", e)),
     }
     if has_ended(fd, patience) { Ok(()) } else { Err("it does not end".into()) }
 }

@@ -204,7 +204,7 @@ fn nobody_but_the_worker_that_was_seen_is_stopped() {
     let mut worker = marked(&ask, "sleep", &["600"]);
     let seen = target(&host, &ask, worker.pid());
     let refused = |target: Target, why: &str| {
-        let said = host.stop(&target).unwrap_err();
+        let said = host.stop(&target).unwrap_err().to_string();
         assert!(said.contains(why), "{said}");
     };
     refused(Target { start_ticks: seen.start_ticks + 1, ..seen.clone() }, "another process now");
@@ -240,7 +240,9 @@ fn a_harness_is_who_started_the_worker_and_says_so() {
 
     assert_eq!(host.stop_harness(&seen, "somebody else's harness"), Ok(false));
     let other = Target { start_ticks: seen.start_ticks + 1, ..seen.clone() };
-    assert!(host.stop_harness(&other, "our harness").unwrap_err().contains("another process now"));
+    assert!(
+        host.stop_harness(&other, "our harness").unwrap_err().to_string().contains("another process now")
+    );
     assert!(harness.0.try_wait().unwrap().is_none(), "it lives on");
 
     assert_eq!(host.stop_harness(&seen, "our harness"), Ok(true));

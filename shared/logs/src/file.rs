@@ -20,6 +20,7 @@ use super::tally::{Skimmer, Tally};
 use super::{LogEnd, MAX_EARLIER, Reading, profile};
 use crate::cache::{Cache, DAY};
 use crate::usage::window::SLACK_SECONDS;
+use base::reason::Reason;
 use base::redact;
 use base::time::Time;
 
@@ -150,7 +151,7 @@ fn of_newest(mut reading: Reading, since: Time) -> Reading {
     Reading { end: LogEnd::NoEvidence, ..reading }
 }
 
-fn try_read(ask: &Ask<'_>, rules: Rules<'_>, cache: &mut Cache) -> Result<Reading, String> {
+fn try_read(ask: &Ask<'_>, rules: Rules<'_>, cache: &mut Cache) -> Result<Reading, Reason> {
     let Some(seen) = glance(ask.path, ask.of.owner())? else { return Ok(Reading::of(LogEnd::Absent, None)) };
     let written = Time(seen.written.0);
     if written < ask.since.plus(-SLACK_SECONDS) {
@@ -171,7 +172,7 @@ fn try_read(ask: &Ask<'_>, rules: Rules<'_>, cache: &mut Cache) -> Result<Readin
         }
         old => {
             let Some(file) = open(ask.path)? else { return Ok(Reading::of(LogEnd::Absent, None)) };
-            let stamp = check(&file.metadata().map_err(|e| e.to_string())?, ask.of.owner())?;
+            let stamp = check(&file.metadata()?, ask.of.owner())?;
             // A store of sessions has no lines: read as text it could say anything.
             if is_sqlite(&file).unwrap_or(false) {
                 return Ok(Reading {
@@ -180,7 +181,7 @@ fn try_read(ask: &Ask<'_>, rules: Rules<'_>, cache: &mut Cache) -> Result<Readin
                 });
             }
             let look = Look { file: &file, stamp, seen: Time(stamp.written.0).min(ask.now), rules };
-            advance(look, old, ask).map_err(|e| e.to_string())?
+            advance(look, old, ask)?
         }
     };
     let reading = cursor.reading(ask.path);
@@ -203,12 +204,12 @@ pub fn read_all(
     task: Option<&str>,
     now: Time,
     each: Option<&mut EachLine<'_>>,
-) -> Result<Reading, String> {
+) -> Result<Reading, Reason> {
     let of = task.map_or(Of::Named, Of::Task);
     let file = open(path)?.ok_or("there is no such file")?;
     // A person asks, and the answer goes to nobody else.
-    let stamp = check(&file.metadata().map_err(|e| e.to_string())?, Owner::Anybody)?;
-    let reader = format(&file, stamp.size, of).map_err(|e| e.to_string())?.reader();
+    let stamp = check(&file.metadata()?, Owner::Anybody)?;
+    let reader = format(&file, stamp.size, of)?.reader();
     let mut tally = Tally::new(reader);
     let seen = Time(stamp.written.0).min(now);
     let patterns = Patterns::default();
@@ -216,8 +217,7 @@ pub fn read_all(
     match each {
         Some(each) => all(&file, whole, &mut |piece: &Piece<'_>| tally.piece_told(piece, seen, each)),
         None => all(&file, whole, &mut Skimmer::new(&mut tally, seen, patterns.of_profile(None), false)),
-    }
-    .map_err(|e| e.to_string())?;
+    }?;
     Ok(tally.reading(Time(stamp.written.0), name(path)))
 }
 

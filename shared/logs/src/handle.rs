@@ -9,6 +9,7 @@ use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 use base::hash::fnv;
+use base::reason::Reason;
 
 /// Bytes before a mark by which a rewritten file is recognised.
 const PRINT: u64 = 64;
@@ -99,21 +100,23 @@ pub(super) fn bytes(file: &File, from: u64, len: u64) -> io::Result<Vec<u8>> {
 const LINK: &str = "a symbolic link: put the file itself in its place";
 
 /// Looks at a file without opening it: an unchanged log costs no more than this. `None` where there is none.
-pub fn glance(path: &Path, owner: Owner) -> Result<Option<Stamp>, String> {
+pub fn glance(path: &Path, owner: Owner) -> Result<Option<Stamp>, Reason> {
     match std::fs::symlink_metadata(path) {
         Ok(meta) => check(&meta, owner).map(Some),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(refused(&e)),
+        Err(e) => Err(refused(e)),
     }
 }
 
 /// Why a file cannot be looked at, and what to do where that is plain.
-pub(super) fn refused(e: &io::Error) -> String {
+pub(super) fn refused(e: io::Error) -> Reason {
     if e.kind() != io::ErrorKind::PermissionDenied {
-        return e.to_string();
+        return e.into();
     }
     let me = rustix::process::geteuid().as_raw();
-    format!("{e}: let user {me} read it (chmod, and its folders), or run this as the user who writes it")
+    let what =
+        format!("{e}: let user {me} read it (chmod, and its folders), or run this as the user who writes it");
+    Reason::caused(what, e)
 }
 
 /// Whether this reason for not reading a file is a lack of permission.
@@ -122,19 +125,19 @@ pub fn is_denied(why: &str) -> bool {
 }
 
 /// `None` where there is no such file.
-pub fn open(path: &Path) -> Result<Option<File>, String> {
+pub fn open(path: &Path) -> Result<Option<File>, Reason> {
     // Without NONBLOCK a FIFO put in the log's place just now would hold the whole pass for ever.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(fd) => Ok(Some(File::from(fd))),
         Err(rustix::io::Errno::NOENT) => Ok(None),
         Err(rustix::io::Errno::LOOP) => Err(LINK.into()),
-        Err(e) => Err(refused(&e.into())),
+        Err(e) => Err(refused(e.into())),
     }
 }
 
 /// The state of a file, unless it may not be read.
-pub fn check(meta: &Metadata, owner: Owner) -> Result<Stamp, String> {
+pub fn check(meta: &Metadata, owner: Owner) -> Result<Stamp, Reason> {
     if meta.is_symlink() {
         return Err(LINK.into());
     }

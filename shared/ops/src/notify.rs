@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::doctor::{FAILING, Failing};
 use crate::needs::{Need, Now};
+use base::reason::Reason;
 use base::time::{Time, words};
 use config::NotifyKeys;
 pub use message::Message;
@@ -108,11 +109,13 @@ impl Book {
     ///
     /// # Errors
     /// In one phrase: it is not such a book, or is of another version.
-    pub fn read(text: &str) -> Result<Book, String> {
-        let book: Book = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    pub fn read(text: &str) -> Result<Book, Reason> {
+        let book: Book = serde_json::from_str(text)?;
         match book.schema == BOOK {
             true => Ok(book),
-            false => Err(format!("its schema is {:?}, not {BOOK:?}", base::clip::clip(&book.schema, 40))),
+            false => {
+                Err(format!("its schema is {:?}, not {BOOK:?}", base::clip::clip(&book.schema, 40)).into())
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use std::io::{Error, Write};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use base::reason::Reason;
 use base::registry::NAMES;
 use base::time::Time;
 use board::{Rule, Step, StepAction};
@@ -52,11 +53,11 @@ impl Again {
     ///
     /// # Errors
     /// Why it cannot be decided on: it is another version's.
-    pub fn of(stored: &Stored) -> Result<Again, String> {
+    pub fn of(stored: &Stored) -> Result<Again, Reason> {
         let program = NAMES.iter().copied().find(|name| *name == stored.program);
         let known = program.and_then(|name| Some((name, spec(name)?))).filter(|(_, spec)| spec.acts);
         let (program, spec) = known.ok_or_else(|| format!("{} is not replayed", stored.program))?;
-        let seen = serde_json::from_str(&stored.seen).map_err(|e| e.to_string())?;
+        let seen = serde_json::from_str(&stored.seen)?;
         let (id, only, clock_given) = (stored.pass.clone(), stored.only.clone(), stored.clock_given);
         Ok(Again {
             every: spec.every,
@@ -69,12 +70,12 @@ impl Again {
     ///
     /// # Errors
     /// What was seen is another version's.
-    pub fn decide(&mut self, at: Time, policy: &Config, seen_under: &Config) -> Result<Vec<Step>, String> {
+    pub fn decide(&mut self, at: Time, policy: &Config, seen_under: &Config) -> Result<Vec<Step>, Reason> {
         self.pass.now = at;
         let other = OtherPolicy { at, policy, seen_under };
         let mut redo = Redo { again: self, other, steps: None };
         each(&BTreeMap::new(), &mut redo);
-        redo.steps.unwrap_or_else(|| Err(format!("{} is not replayed", self.pass.program)))
+        redo.steps.unwrap_or_else(|| Err(format!("{} is not replayed", self.pass.program).into()))
     }
 }
 
@@ -82,7 +83,7 @@ impl Again {
 struct Redo<'a> {
     again: &'a Again,
     other: OtherPolicy<'a>,
-    steps: Option<Result<Vec<Step>, String>>,
+    steps: Option<Result<Vec<Step>, Reason>>,
 }
 
 impl Visit for Redo<'_> {
@@ -94,7 +95,7 @@ impl Visit for Redo<'_> {
             W::under(&mut seen, &self.other);
             watcher.decide(&seen, &self.again.pass, self.other.policy).steps
         });
-        self.steps = Some(seen.map_err(|e| e.to_string()));
+        self.steps = Some(seen.map_err(Reason::from));
     }
 }
 
@@ -169,7 +170,7 @@ impl Replayed {
         until: Time,
         in_force: &Config,
         other: &Config,
-    ) -> Result<(), String> {
+    ) -> Result<(), Reason> {
         let mut again = Again::of(stored)?;
         let mut at = stored.at;
         let mut acted = !stored.did.is_empty();

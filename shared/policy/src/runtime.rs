@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Profiles;
 use base::cause::Cause;
+use base::reason::Reason;
 use base::time::Time;
 use board::{BoardId, discover, hermes};
 use host::{Holders, Host};
@@ -180,7 +181,7 @@ pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
     runtime
 }
 
-fn cannot_be_read(place: &Path, why: &str) -> String {
+fn cannot_be_read(place: &Path, why: &Reason) -> String {
     format!("{} cannot be read: {why}", place.display())
 }
 
@@ -188,17 +189,17 @@ fn cannot_be_read(place: &Path, why: &str) -> String {
 /// and the log of each of these, and the logs of its workers; each with the reason.
 pub fn unreadable(id: &BoardId) -> Vec<String> {
     let Some(root) = id.root.as_deref() else { return Vec::new() };
-    let said = |file: &Path, why: String| format!("{}: {why}", file.display());
-    let settings = |file: PathBuf| provider::settings(&file, |_| ()).err().map(|why| said(&file, why));
+    let said = |file: &Path, why: &Reason| format!("{}: {why}", file.display());
+    let settings = |file: PathBuf| provider::settings(&file, |_| ()).err().map(|why| said(&file, &why));
     let log = |file: PathBuf| {
         let why = handle::glance(&file, Owner::Anybody).err().or_else(|| handle::open(&file).err());
-        why.map(|why| said(&file, why))
+        why.map(|why| said(&file, &why))
     };
     let listed = provider::list(root);
-    let folder = listed.as_ref().err().map(|why| said(&root.join(PROFILES), why.clone()));
+    let folder = listed.as_ref().err().map(|why| said(&root.join(PROFILES), why));
     // A file that is not there tells whether those beside it could be looked at.
     let no_log = |folder: &Path| handle::glance(&folder.join(".none"), Owner::Anybody).err();
-    let logs = discover::logs_dir(id).and_then(|folder| Some(said(&folder, no_log(&folder)?)));
+    let logs = discover::logs_dir(id).and_then(|folder| Some(said(&folder, &no_log(&folder)?)));
     let homes = listed.iter().flatten().filter_map(|name| provider::home(root, name));
     // The root itself is the profile "default".
     let homes: BTreeSet<PathBuf> = homes.chain([root.to_owned()]).collect();

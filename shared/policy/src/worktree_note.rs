@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::StateReader;
 use base::quote;
+use base::reason::Reason;
 use board::{BoardId, Detail, Step, StepAction, discover};
 use worktree::state::{TreeState, state};
 
@@ -38,7 +39,7 @@ pub enum TreeNote {
 ///
 /// # Errors
 /// Of the reader it gives: as [`state`].
-pub fn beside(board: &BoardId) -> impl Fn(&Path, Duration) -> Result<TreeState, String> {
+pub fn beside(board: &BoardId) -> impl Fn(&Path, Duration) -> Result<TreeState, Reason> {
     |path, limit| state(path, &discover::own_files(board), limit)
 }
 
@@ -54,7 +55,7 @@ impl TreeNote {
     fn within(path: &str, limit: Duration, state: &StateReader<'_>) -> TreeNote {
         match state(Path::new(path), limit) {
             Ok(state) => TreeNote::Tree(state.hash),
-            Err(why) => TreeNote::Unknown(quote::inline(&why, MAX_WHY)),
+            Err(why) => TreeNote::Unknown(quote::inline(&why.to_string(), MAX_WHY)),
         }
     }
 
@@ -111,7 +112,7 @@ mod tests {
         let state = |path: &Path, limit: Duration| {
             assert!(limit <= TREE_LIMIT);
             looked.borrow_mut().push(path.display().to_string());
-            Err("git is not installed\nat all".to_owned())
+            Err("git is not installed\nat all".into())
         };
         let at = |id: &str, path: Option<&str>| {
             let mut d = detail(id, Status::Ready);

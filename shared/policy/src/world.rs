@@ -1,6 +1,7 @@
 //! What a watcher may touch while it observes, and how each part of it is asked.
 
 use crate::runtime::{LogReader, Runtime};
+use base::reason::Reason;
 use base::time::Time;
 use board::{Attended, Board, Detail, claim_host};
 use config::Config;
@@ -46,7 +47,7 @@ pub trait Witness {
     ///
     /// # Errors
     /// Why it was not, in words.
-    fn stop(&self, _target: &Target) -> std::result::Result<Proof, String> {
+    fn stop(&self, _target: &Target) -> Result<Proof, Reason> {
         Err("this host stops no worker".into())
     }
 }
@@ -76,21 +77,19 @@ impl Witness for Host {
     fn target(&self, task: &str, run: Option<i64>, pid: i64) -> Option<Target> {
         Host::target(self, task, run, pid)
     }
-    fn stop(&self, target: &Target) -> std::result::Result<Proof, String> {
+    fn stop(&self, target: &Target) -> Result<Proof, Reason> {
         Host::stop(self, target)
     }
 }
 
 /// Looks at a working tree.
-pub type TreeReader = dyn Fn(&std::path::Path, std::time::Duration) -> std::result::Result<Tree, String>;
+pub type TreeReader = dyn Fn(&std::path::Path, std::time::Duration) -> Result<Tree, Reason>;
 
 /// Says which files changed in a working tree since a moment, within a time limit.
-pub type ChangesReader =
-    dyn Fn(&std::path::Path, Time, std::time::Duration) -> std::result::Result<Changes, String>;
+pub type ChangesReader = dyn Fn(&std::path::Path, Time, std::time::Duration) -> Result<Changes, Reason>;
 
 /// Says what state a working tree is in, within a time limit.
-pub type StateReader<'a> =
-    dyn Fn(&std::path::Path, std::time::Duration) -> std::result::Result<TreeState, String> + 'a;
+pub type StateReader<'a> = dyn Fn(&std::path::Path, std::time::Duration) -> Result<TreeState, Reason> + 'a;
 
 /// Which attempt's use is asked for.
 #[derive(Debug, Clone, Copy)]

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::find::{self, Place};
 use super::shadow::Shadow;
+use base::reason::Reason;
 use base::time::Time;
 
 /// Most changed files that are kept.
@@ -100,7 +101,7 @@ pub struct Changes {
 ///
 /// # Errors
 /// One phrase that says why nothing is known, as from [`super::look`].
-pub fn changes(path: &Path, started: Time, limit: Duration) -> Result<Changes, String> {
+pub fn changes(path: &Path, started: Time, limit: Duration) -> Result<Changes, Reason> {
     changes_with(&super::git()?, path, Since { commits: started, touched: started }, limit)
 }
 
@@ -111,7 +112,7 @@ struct Since {
     touched: Time,
 }
 
-fn changes_with(program: &Path, path: &Path, since: Since, limit: Duration) -> Result<Changes, String> {
+fn changes_with(program: &Path, path: &Path, since: Since, limit: Duration) -> Result<Changes, Reason> {
     let until = Instant::now() + limit;
     let place = find::find(path)?;
     let shadow = Shadow::make(program, &place, until)?;
@@ -153,7 +154,7 @@ fn changes_with(program: &Path, path: &Path, since: Since, limit: Duration) -> R
     })
 }
 
-fn branch(shadow: &Shadow<'_>, until: Instant) -> Result<Option<String>, String> {
+fn branch(shadow: &Shadow<'_>, until: Instant) -> Result<Option<String>, Reason> {
     let said = shadow.ask(&["symbolic-ref", "-q", "HEAD"], until)?;
     Ok(said.map(|s| s.line()).and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned)))
 }
@@ -164,7 +165,7 @@ fn head(
     place: &Place,
     branch: Option<&str>,
     until: Instant,
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>, Reason> {
     if let Some(said) = shadow.ask(&["rev-parse", "-q", "--verify", "HEAD"], until)? {
         return Ok(Some(said.line()));
     }
@@ -174,7 +175,7 @@ fn head(
 }
 
 /// When a commit was made.
-fn committed(shadow: &Shadow<'_>, commit: &str, until: Instant) -> Result<Option<Time>, String> {
+fn committed(shadow: &Shadow<'_>, commit: &str, until: Instant) -> Result<Option<Time>, Reason> {
     let log =
         ["log", "-1", "--no-show-signature", "--no-notes", "--no-mailmap", "--format=%ct", commit, "--"];
     Ok(shadow.run(&log, until)?.line().parse().ok().map(Time))

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, open, openat};
 use rustix::process::geteuid;
 
+use base::reason::Reason;
 use base::untrusted_file;
 
 /// Most bytes of a file that says where something is.
@@ -27,15 +28,15 @@ pub(super) struct Place {
 }
 
 /// Finds the repository of a folder: in it, or above it on the same file system, as git does.
-pub(super) fn find(path: &Path) -> Result<Place, String> {
-    search(path)?.ok_or_else(|| "not a git repository".to_owned())
+pub(super) fn find(path: &Path) -> Result<Place, Reason> {
+    search(path)?.ok_or_else(|| "not a git repository".into())
 }
 
 /// The same; `None` where there is no sign of one. One that is there and cannot be used is an error.
-pub(super) fn search(path: &Path) -> Result<Option<Place>, String> {
+pub(super) fn search(path: &Path) -> Result<Option<Place>, Reason> {
     let start = path.canonicalize().map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => "no such folder".to_owned(),
-        _ => format!("the folder cannot be opened: {e}"),
+        std::io::ErrorKind::NotFound => Reason::caused("no such folder", e),
+        _ => Reason::of("the folder cannot be opened", e),
     })?;
     let device = meta(&start)?;
     if !device.is_dir() {
@@ -52,13 +53,13 @@ pub(super) fn search(path: &Path) -> Result<Option<Place>, String> {
         match dot.symlink_metadata() {
             Ok(_) => return at(folder, &dot).map(Some),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => return Err(unread(&dot, &e)),
+            Err(e) => return Err(unread(&dot, e)),
         }
     }
     Ok(None)
 }
 
-fn at(root: &Path, dot: &Path) -> Result<Place, String> {
+fn at(root: &Path, dot: &Path) -> Result<Place, Reason> {
     owned(root)?;
     owned(dot)?;
     let own = if meta(dot)?.is_dir() {
@@ -68,12 +69,12 @@ fn at(root: &Path, dot: &Path) -> Result<Place, String> {
         let said = said.strip_prefix(b"gitdir: ").ok_or("its .git file cannot be understood")?;
         root.join(OsStr::from_bytes(said.trim_ascii_end()))
     };
-    let own = own.canonicalize().map_err(|_| "its .git file points to nothing".to_owned())?;
+    let own = own.canonicalize().map_err(|e| Reason::caused("its .git file points to nothing", e))?;
     let common = match small_file(&own.join("commondir")) {
         Ok(said) => own.join(OsStr::from_bytes(said.trim_ascii_end())),
         Err(_) => own.clone(),
     };
-    let common = common.canonicalize().map_err(|_| "its shared git folder is gone".to_owned())?;
+    let common = common.canonicalize().map_err(|e| Reason::caused("its shared git folder is gone", e))?;
     owned(&own)?;
     owned(&common)?;
     if own.join("HEAD").symlink_metadata().is_err() || !common.join("objects").is_dir() {
@@ -104,29 +105,33 @@ fn is_git_folder(folder: &Path) -> bool {
 
 /// As git since 2.35.2: whose repository it is decides whose programs it could name (CVE-2022-24765). This holds for the
 /// root user, too.
-fn owned(path: &Path) -> Result<(), String> {
+fn owned(path: &Path) -> Result<(), Reason> {
     if meta(path)?.uid() == geteuid().as_raw() { Ok(()) } else { Err("another user's repository".into()) }
 }
 
-fn meta(path: &Path) -> Result<Metadata, String> {
-    path.metadata().map_err(|e| format!("the folder cannot be looked at: {e}"))
+fn meta(path: &Path) -> Result<Metadata, Reason> {
+    path.metadata().map_err(|e| Reason::of("the folder cannot be looked at", e))
 }
 
 /// The content of a small regular file; a pipe in its place does not hold us up.
-pub(super) fn small_file(path: &Path) -> Result<Vec<u8>, String> {
+pub(super) fn small_file(path: &Path) -> Result<Vec<u8>, Reason> {
     let mut bytes = Vec::new();
-    plain_file(path)?.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|e| unread(path, &e))?;
+    plain_file(path)?.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|e| unread(path, e))?;
     Ok(bytes)
 }
 
 /// Opens a regular file for reading, and nothing else.
-pub(super) fn plain_file(path: &Path) -> Result<File, String> {
-    let file = untrusted_file::open(path).map_err(|e| unread(path, &e))?;
-    if file.metadata().is_ok_and(|m| m.is_file()) { Ok(file) } else { Err(unread(path, &"not a file")) }
+pub(super) fn plain_file(path: &Path) -> Result<File, Reason> {
+    let file = untrusted_file::open(path).map_err(|e| unread(path, e))?;
+    if file.metadata().is_ok_and(|m| m.is_file()) {
+        Ok(file)
+    } else {
+        Err(format!("{} cannot be read: not a file", path.display()).into())
+    }
 }
 
-fn unread(path: &Path, why: &dyn std::fmt::Display) -> String {
-    format!("{} cannot be read: {why}", path.display())
+fn unread(path: &Path, e: std::io::Error) -> Reason {
+    Reason::of(format!("{} cannot be read", path.display()), e)
 }
 
 /// The first 64 KiB of a regular file below a folder, reached through no link at all, so that it cannot be one elsewhere.

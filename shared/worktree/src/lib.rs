@@ -18,13 +18,14 @@ mod read;
 mod shadow;
 pub mod state;
 
-pub use shadow::LATE;
+pub use shadow::Late;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use base::reason::Reason;
 use base::time::Time;
 
 /// Most paths of changed files that are kept.
@@ -84,17 +85,17 @@ pub struct Tree {
 /// # Errors
 /// One phrase that says why nothing is known: no such folder, not a git repository, another user's, no git, too slow,
 /// damaged.
-pub fn look(path: &Path, limit: Duration) -> Result<Tree, String> {
+pub fn look(path: &Path, limit: Duration) -> Result<Tree, Reason> {
     look_with(&git()?, path, limit)
 }
 
 /// The `git` program.
-pub fn git() -> Result<PathBuf, String> {
+pub fn git() -> Result<PathBuf, Reason> {
     let mut all = PLACES.iter().map(|p| Path::new(p).join("git"));
-    all.find(|p| p.is_file()).ok_or_else(|| "git is not installed".to_owned())
+    all.find(|p| p.is_file()).ok_or_else(|| "git is not installed".into())
 }
 
-fn look_with(program: &Path, path: &Path, limit: Duration) -> Result<Tree, String> {
+fn look_with(program: &Path, path: &Path, limit: Duration) -> Result<Tree, Reason> {
     let until = Instant::now() + limit;
     let place = find::find(path)?;
     let shadow = shadow::Shadow::make(program, &place, until)?;

@@ -1,10 +1,12 @@
 //! Reading what git says (`git-status(1)`, porcelain format 2 with `-z`).
 
 use super::shadow::Said;
+use base::reason::Reason;
+
 use super::{MAX_DIRTY, MAX_STASHES, Tree};
 
 /// Takes in branch, commit and changes.
-pub(super) fn status(said: &Said, tree: &mut Tree) -> Result<(), String> {
+pub(super) fn status(said: &Said, tree: &mut Tree) -> Result<(), Reason> {
     tree.is_cut = said.is_cut;
     let mut head = false;
     for record in said.records() {

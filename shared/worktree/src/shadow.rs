@@ -1,5 +1,6 @@
 //! The folder given to git in place of the repository's own, and git run on it.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -15,6 +16,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use tempfile::TempDir;
 
 use super::find::{Place, plain_file, small_file};
+use base::reason::Reason;
 
 /// Most bytes that are read of what git says.
 const MAX_OUTPUT: usize = 1 << 20;
@@ -23,8 +25,23 @@ const MAX_INDEX: u64 = 256 << 20;
 /// How long a killed program may take to be gone.
 const LAST_BREATH: Duration = Duration::from_secs(2);
 
-/// Said of whatever is not done in time.
-pub const LATE: &str = "git takes too long";
+/// What was asked of git is not done in time.
+#[derive(Debug)]
+pub struct Late;
+
+impl fmt::Display for Late {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("git takes too long")
+    }
+}
+
+impl std::error::Error for Late {}
+
+impl From<Late> for Reason {
+    fn from(late: Late) -> Reason {
+        Reason::caused(late.to_string(), late)
+    }
+}
 
 /// Keys that only say how to compare files and that name no program. All other keys of a repository stay out of force.
 const KEYS: [&str; 14] = [
@@ -60,8 +77,8 @@ pub(super) struct Said {
     pub(super) is_cut: bool,
 }
 
-fn wrong(e: std::io::Error) -> String {
-    format!("the temporary folder cannot be filled: {e}")
+fn wrong(e: std::io::Error) -> Reason {
+    Reason::of("the temporary folder cannot be filled", e)
 }
 
 impl Said {
@@ -86,9 +103,9 @@ pub(super) struct Shadow<'a> {
 }
 
 impl<'a> Shadow<'a> {
-    pub(super) fn make(program: &'a Path, place: &'a Place, until: Instant) -> Result<Shadow<'a>, String> {
+    pub(super) fn make(program: &'a Path, place: &'a Place, until: Instant) -> Result<Shadow<'a>, Reason> {
         let folder = tempfile::Builder::new().prefix("watchbill-git-").tempdir();
-        let folder = folder.map_err(|e| format!("no room for a temporary folder: {e}"))?;
+        let folder = folder.map_err(|e| Reason::of("no room for a temporary folder", e))?;
         let shadow = Shadow { program, root: &place.root, folder };
         // Such a tree has references of its own beside the shared ones, which one folder cannot show.
         if place.own != place.common && place.own.join("reftable").exists() {
@@ -119,7 +136,7 @@ impl<'a> Shadow<'a> {
     }
 
     /// Reads a configuration file. This follows no `include` and runs nothing.
-    pub(super) fn values(&self, file: &Path, until: Instant) -> Result<Vec<(String, String)>, String> {
+    pub(super) fn values(&self, file: &Path, until: Instant) -> Result<Vec<(String, String)>, Reason> {
         let Some(name) = file.to_str() else {
             return Err("its path is not UTF-8".into());
         };
@@ -142,7 +159,7 @@ impl<'a> Shadow<'a> {
 
     /// Gives git a copy of the index in place of a link to it. `git diff` writes what it learns about unchanged files into the
     /// index whatever `GIT_OPTIONAL_LOCKS` says (2.47 does), and follows the link.
-    pub(super) fn copy_index(&self, place: &Place, until: Instant) -> Result<(), String> {
+    pub(super) fn copy_index(&self, place: &Place, until: Instant) -> Result<(), Reason> {
         let (from, to) = (place.own.join("index"), self.folder.path().join("index"));
         if !from.exists() {
             return Ok(());
@@ -156,7 +173,7 @@ impl<'a> Shadow<'a> {
         let mut piece = vec![0_u8; 256 << 10];
         loop {
             if Instant::now() > until {
-                return Err(LATE.into());
+                return Err(Late.into());
             }
             match from.read(&mut piece).map_err(wrong)? {
                 0 => break,
@@ -169,12 +186,12 @@ impl<'a> Shadow<'a> {
     }
 
     /// Runs git, and says what it printed.
-    pub(super) fn run(&self, args: &[&str], until: Instant) -> Result<Said, String> {
+    pub(super) fn run(&self, args: &[&str], until: Instant) -> Result<Said, Reason> {
         self.ask(args, until)?.ok_or_else(|| failed(1))
     }
 
     /// Runs git, and says what it printed; `None` where it ended with 1, which from some commands means no.
-    pub(super) fn ask(&self, args: &[&str], until: Instant) -> Result<Option<Said>, String> {
+    pub(super) fn ask(&self, args: &[&str], until: Instant) -> Result<Option<Said>, Reason> {
         let mut command = Command::new(self.program);
         command
             .args(["--no-optional-locks", "--no-pager", "--literal-pathspecs", "--no-replace-objects"])
@@ -233,7 +250,7 @@ fn shared_indexes(own: &Path) -> Vec<PathBuf> {
 }
 
 /// The head's content. As a link (git before 1.5, and `core.preferSymlinkRefs`) it is told in words.
-fn head(own: &Path) -> Result<Vec<u8>, String> {
+fn head(own: &Path) -> Result<Vec<u8>, Reason> {
     let path = own.join("HEAD");
     match fs::read_link(&path) {
         Ok(to) => Ok([b"ref: ", to.as_os_str().as_bytes(), b"\n"].concat()),
@@ -242,11 +259,11 @@ fn head(own: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// The configuration that is in force.
-fn config(values: &[(String, String)], place: &Place) -> Result<String, String> {
+fn config(values: &[(String, String)], place: &Place) -> Result<String, Reason> {
     let last = |key: &str| values.iter().rev().find(|(k, _)| k == key).map(|(_, v)| v.as_str());
     let known = |k: &str| KEYS.contains(&k) || IDLE_EXTENSIONS.contains(&k);
     if let Some((k, _)) = values.iter().find(|(k, _)| k.starts_with("extensions.") && !known(k)) {
-        return Err(format!("its format is newer than Watchbill knows ({k})"));
+        return Err(format!("its format is newer than Watchbill knows ({k})").into());
     }
     let is_true = |v: &str| ["true", "yes", "on", "1"].iter().any(|t| v.eq_ignore_ascii_case(t));
     if place.own == place.common && last("core.bare").is_some_and(is_true) {
@@ -287,9 +304,9 @@ fn quoted(value: &str) -> String {
 
 /// Runs a command in a process group of its own, reads at most [`MAX_OUTPUT`] and waits until `until`. Whatever of the
 /// group is left then is killed. `None` where the command ended with 1.
-fn bounded(mut command: Command, until: Instant) -> Result<Option<Said>, String> {
-    let mut child = command.spawn().map_err(|e| format!("git cannot be started: {e}"))?;
-    let read = child.stdout.take().map_or(Err("git has no output".to_owned()), |out| {
+fn bounded(mut command: Command, until: Instant) -> Result<Option<Said>, Reason> {
+    let mut child = command.spawn().map_err(|e| Reason::of("git cannot be started", e))?;
+    let read = child.stdout.take().map_or(Err("git has no output".into()), |out| {
         read(File::from(std::os::fd::OwnedFd::from(out)), until)
     });
     let in_time = read.is_ok() && !read.as_ref().is_ok_and(|r| r.is_cut) && ended(&child, until);
@@ -297,10 +314,10 @@ fn bounded(mut command: Command, until: Instant) -> Result<Option<Said>, String>
     if !in_time && !ended(&child, Instant::now() + LAST_BREATH) {
         return Err("git does not end".into());
     }
-    let status = child.wait().map_err(|e| format!("the exit of git cannot be read: {e}"))?;
+    let status = child.wait().map_err(|e| Reason::of("the exit of git cannot be read", e))?;
     let said = read?;
     match (in_time || said.is_cut, status.code()) {
-        (false, _) => Err(LATE.into()),
+        (false, _) => Err(Late.into()),
         (true, Some(0)) => Ok(Some(said)),
         (true, _) if said.is_cut => Ok(Some(said)),
         (true, Some(1)) => Ok(None),
@@ -309,22 +326,22 @@ fn bounded(mut command: Command, until: Instant) -> Result<Option<Said>, String>
     }
 }
 
-fn failed(code: i32) -> String {
-    format!("git failed (exit {code}); the repository may be damaged")
+fn failed(code: i32) -> Reason {
+    format!("git failed (exit {code}); the repository may be damaged").into()
 }
 
-fn read(mut out: File, until: Instant) -> Result<Said, String> {
+fn read(mut out: File, until: Instant) -> Result<Said, Reason> {
     let mut bytes = Vec::new();
     let mut piece = [0_u8; 16 << 10];
     while bytes.len() < MAX_OUTPUT {
         if !ready(&out, until) {
-            return Err(LATE.into());
+            return Err(Late.into());
         }
         match out.read(&mut piece) {
             Ok(0) => return Ok(Said { bytes, is_cut: false }),
             Ok(n) => bytes.extend(piece.iter().take(n)),
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(format!("git cannot be read: {e}")),
+            Err(e) => return Err(Reason::of("git cannot be read", e)),
         }
     }
     Ok(Said { bytes, is_cut: true })

@@ -40,6 +40,7 @@ use super::find;
 use base::clip::{lossy, printable};
 use base::count::things_or;
 use base::hash::Fnv;
+use base::reason::Reason;
 
 pub use self::drift::{Drift, MAX_NAMED, drift};
 
@@ -154,9 +155,9 @@ impl From<PathState> for String {
 }
 
 impl TryFrom<String> for PathState {
-    type Error = String;
+    type Error = Reason;
 
-    fn try_from(text: String) -> Result<PathState, String> {
+    fn try_from(text: String) -> Result<PathState, Reason> {
         let mut parts = text.splitn(4, ' ');
         let mut read = || {
             let word = parts.next()?;
@@ -166,7 +167,7 @@ impl TryFrom<String> for PathState {
             let at = if at == "-" { i64::MAX } else { at.parse().ok()? };
             Some(PathState { path: parts.next()?.to_owned(), kind, hash, at })
         };
-        read().ok_or_else(|| "not the state of a path".to_owned())
+        read().ok_or_else(|| "not the state of a path".into())
     }
 }
 
@@ -206,22 +207,23 @@ pub struct TreeState {
 /// # Errors
 /// One phrase that says why nothing is known: no such folder; no git, another user's, damaged, bare, too slow, as from
 /// [`super::look`]; too large.
-pub fn state(path: &Path, left_out: &[PathBuf], limit: Duration) -> Result<TreeState, String> {
+pub fn state(path: &Path, left_out: &[PathBuf], limit: Duration) -> Result<TreeState, Reason> {
     state_with(super::git(), (path, left_out), limit, BOUNDS)
 }
 
 fn state_with(
-    git: Result<PathBuf, String>,
+    git: Result<PathBuf, Reason>,
     (path, left_out): (&Path, &[PathBuf]),
     limit: Duration,
     bounds: Bounds,
-) -> Result<TreeState, String> {
+) -> Result<TreeState, Reason> {
     let until = Instant::now() + limit;
     let place = find::search(path)?;
-    let folder = path.canonicalize().map_err(|e| format!("the folder cannot be opened: {e}"))?;
+    let folder = path.canonicalize().map_err(|e| Reason::of("the folder cannot be opened", e))?;
     let mut found = Gather::new(git, left_out.to_vec(), until, bounds);
     if let Some(place) = place {
-        let below = folder.strip_prefix(&place.root).map_err(|_| "the folder was moved".to_owned())?;
+        let below =
+            folder.strip_prefix(&place.root).map_err(|e| Reason::caused("the folder was moved", e))?;
         let below = below.to_str().ok_or("its path is not UTF-8")?;
         if let Some(head) = found.repository(&place, below, &[])? {
             return made(Method::Git, (path, &place.root, below), head, &found);
@@ -236,9 +238,9 @@ fn made(
     (path, root, below): (&Path, &Path, &str),
     head: Head,
     found: &Gather,
-) -> Result<TreeState, String> {
+) -> Result<TreeState, Reason> {
     let asked = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let text = |p: &Path| p.to_str().map(str::to_owned).ok_or_else(|| "its path is not UTF-8".to_owned());
+    let text = |p: &Path| p.to_str().map(str::to_owned).ok_or("its path is not UTF-8");
     let untracked = found.entries.values().filter(|e| e.is_untracked).count();
     let mut state = TreeState {
         method,
@@ -253,7 +255,7 @@ fn made(
         paths: Vec::new(),
         is_all: false,
     };
-    let bare = serde_json::to_string(&state).map_err(|e| e.to_string())?.len();
+    let bare = serde_json::to_string(&state)?.len();
     let room = MAX_BYTES.checked_sub(bare).ok_or("its path is too long")?;
     (state.paths, state.is_all) = kept(found, room);
     Ok(state)

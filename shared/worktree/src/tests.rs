@@ -217,7 +217,10 @@ fn ahead_of_its_upstream() {
     repo.write("g", "y");
     repo.commit("third");
     assert_eq!(repo.look().ahead, Some(2));
-    assert_eq!(look(&far, LIMIT).unwrap_err(), "a bare repository or git's own folder, not a working tree");
+    assert_eq!(
+        look(&far, LIMIT).unwrap_err().to_string(),
+        "a bare repository or git's own folder, not a working tree"
+    );
     // The trees of a bare repository are trees.
     let linked = repo.at("linked");
     assert!(repo.git_in(&far, &["worktree", "add", "-q", "-b", "side", linked.to_str().unwrap()]));
@@ -237,7 +240,7 @@ fn a_linked_tree_has_its_own_head_and_index() {
     assert_eq!(tree.dirty, ["f", "g"]);
     assert_eq!(repo.look().dirty_count, 0);
     fs::remove_dir_all(repo.root().join(".git/worktrees")).unwrap();
-    assert_eq!(look(&linked, LIMIT).unwrap_err(), "its .git file points to nothing");
+    assert_eq!(look(&linked, LIMIT).unwrap_err().to_string(), "its .git file points to nothing");
 }
 
 #[test]
@@ -267,7 +270,7 @@ fn other_forms_of_repository() {
     let repo = Repo::with_commit();
     repo.git(&["config", "core.repositoryFormatVersion", "1"]);
     repo.git(&["config", "extensions.someday", "true"]);
-    assert!(look(&repo.root(), LIMIT).unwrap_err().contains("newer than Watchbill knows"));
+    assert!(look(&repo.root(), LIMIT).unwrap_err().to_string().contains("newer than Watchbill knows"));
     // An index in two parts, a sparse tree, and line ends that the repository asks for.
     let repo = Repo::with_commit();
     repo.git(&["update-index", "--split-index"]);
@@ -386,13 +389,13 @@ fn what_cannot_be_looked_at() {
         (piped, "not a file"),
         (repo.root().join(".git"), "a bare repository or git's own folder"),
     ] {
-        let got = look(&path, LIMIT).unwrap_err();
+        let got = look(&path, LIMIT).unwrap_err().to_string();
         assert!(got.contains(want), "{got}");
     }
-    let none = look_with(Path::new("/nowhere/git"), &repo.root(), LIMIT).unwrap_err();
+    let none = look_with(Path::new("/nowhere/git"), &repo.root(), LIMIT).unwrap_err().to_string();
     assert!(none.starts_with("git cannot be started"), "{none}");
     fs::write(repo.root().join(".git/index"), "damaged").unwrap();
-    assert!(look(&repo.root(), LIMIT).unwrap_err().starts_with("git failed (exit 128)"));
+    assert!(look(&repo.root(), LIMIT).unwrap_err().to_string().starts_with("git failed (exit 128)"));
 }
 
 #[test]
@@ -406,7 +409,12 @@ fn another_users_repository_is_refused() {
     repo.git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
     std::os::unix::fs::chown(repo.root().join(".git"), Some(12345), None).unwrap();
     for path in [&repo.root(), &linked] {
-        assert_eq!(look(path, LIMIT).unwrap_err(), "another user's repository", "{}", path.display());
+        assert_eq!(
+            look(path, LIMIT).unwrap_err().to_string(),
+            "another user's repository",
+            "{}",
+            path.display()
+        );
     }
 }
 
@@ -424,10 +432,8 @@ fn a_git_that_hangs_is_killed_with_its_children() {
     let pids = repo.at("pids");
     let program = stand_in(&repo, &format!("sleep 600 & echo $! $$ > {}; wait", pids.display()));
     let began = Instant::now();
-    assert_eq!(
-        look_with(&program, &repo.root(), Duration::from_millis(400)).unwrap_err(),
-        "git takes too long"
-    );
+    let why = look_with(&program, &repo.root(), Duration::from_millis(400)).unwrap_err();
+    assert_eq!((why.to_string().as_str(), why.is::<Late>()), ("git takes too long", true));
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
     let said = fs::read_to_string(&pids).unwrap();
     for pid in said.split_whitespace() {

@@ -35,7 +35,7 @@ use shared::board::{Board, BoardId, Change, Detail, EventKind, NewTask, Outcome,
 use shared::config::{Config, TreeDrift};
 use shared::logs::cache::Stored;
 
-use self::passes::{Fortune, Program};
+use self::passes::{Fortune, Program, bare_world};
 pub use self::truth::{Needs, Tally};
 use self::truth::{Truth, WORKERS};
 use crate::memory::MemoryBoard;

@@ -7,17 +7,20 @@ use std::path::Path;
 use std::time::Duration;
 
 use shared::base::error::{Error, Kind, Result};
+use shared::base::reason::Reason;
 use shared::base::registry::{HEAL, NAMES};
 use shared::base::time::Time;
 use shared::board::change::parts;
-use shared::board::{
-    Board, BoardId, Comment, Detail, Entry, Event, Link, Outcome, Rule, Run, Status, Step, StepAction, Task,
-};
+use shared::board::testing::{Call, Over};
+use shared::board::{Board, Outcome, Rule, Status, Step, StepAction};
+use shared::config::Config;
 use shared::host::{
     Ask, Freed, HostFacts, Life, Look, Marks, Probe, Processes, Proof, Recheck, Target, View,
 };
 use shared::logs::Reading;
 use shared::logs::cache::Cache;
+use shared::logs::provider::Profile;
+use shared::logs::usage::Usage;
 use shared::logs::vitals::Worker;
 use shared::ops::pass::apply::{Checked, stop_workers};
 use shared::ops::replay::stored;
@@ -207,24 +210,36 @@ pub(super) fn around<T>(
     let state = |folder: &Path, _| trees::state(&sim.truth.borrow(), &folder.to_string_lossy());
     let vitals = |ask: &UseAsk<'_>, _: Option<Worker>, _: &mut Cache| fares::vitals(&sim.truth.borrow(), ask);
     let usage = |ask: &UseAsk<'_>, _: &mut Cache| wants::usage(&sim.truth.borrow(), ask);
-    f(&mut World {
+    let bare = bare_world(board, &here, cache, &profile, &sim.config);
+    f(&mut World { runtime: &runtime, state: &state, vitals: &vitals, usage: &usage, clock_offset, ..bare })
+}
+
+/// A world in which nothing but the board, a machine with its logs and the profiles can be asked.
+pub(super) fn bare_world<'a, H: Witness + LogReader>(
+    board: &'a mut dyn Board,
+    here: &'a H,
+    cache: &'a mut Cache,
+    profile: &'a dyn Fn(&str) -> Option<Profile>,
+    config: &'a Config,
+) -> World<'a> {
+    World {
         board,
-        host: &here,
-        logs: &here,
+        host: here,
+        logs: here,
         cache,
-        runtime: &runtime,
-        profile: &profile,
+        runtime: &Runtime::absent,
+        profile,
         tree: &|_, _| Err("no tree here".into()),
         changes: &|_, _, _| Err("no tree here".into()),
-        state: &state,
-        vitals: &vitals,
+        state: &|_: &Path, _| Err("no tree here".into()),
+        vitals: &|_: &UseAsk<'_>, _: Option<Worker>, _: &mut Cache| None,
         sessions: &|_| Vec::new(),
-        usage: &usage,
+        usage: &|_: &UseAsk<'_>, _: &mut Cache| Usage::unknown("nobody counts here"),
         hosts: None,
-        clock_offset,
+        clock_offset: 0,
         found: Vec::new(),
-        config: &sim.config,
-    })
+        config,
+    }
 }
 
 /// Tells the listener of a pass as it would be kept.
@@ -304,12 +319,12 @@ impl Witness for Here<'_> {
         let boot_id = self.facts().boot_id;
         Some(Target { task: task.into(), run, pid, start_ticks, boot_id })
     }
-    fn stop(&self, target: &Target) -> std::result::Result<Proof, String> {
+    fn stop(&self, target: &Target) -> std::result::Result<Proof, Reason> {
         if target.boot_id != self.facts().boot_id {
             return Err("it was seen in another boot".into());
         }
         if self.known(&target.task, target.run, target.pid) != Some(target.start_ticks) {
-            return Err(format!("pid {} is another process now", target.pid));
+            return Err(format!("pid {} is another process now", target.pid).into());
         }
         if let Some(what) = laws::resume::stop(self.sim, target) {
             self.sim.broken(|| what);
@@ -365,65 +380,23 @@ impl Watched<'_> {
     }
 }
 
-impl Board for Watched<'_> {
-    fn id(&self) -> &BoardId {
-        self.inner.id()
-    }
-    fn is_own(&self) -> bool {
-        self.inner.is_own()
-    }
-    fn shape(&self) -> &'static str {
-        self.inner.shape()
-    }
-    fn with_key(&mut self, key: &str) -> Result<Option<String>> {
-        self.inner.with_key(key)
-    }
-    fn damage(&self, thorough: bool) -> Result<Option<String>> {
-        self.inner.damage(thorough)
-    }
-    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
-        self.inner.glance(of)
-    }
-    fn states(&mut self) -> Result<Vec<Status>> {
-        self.inner.states()
-    }
-    fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
-        self.inner.links(of)
-    }
-    fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
-        self.meddle();
-        self.inner.look(ids)
-    }
-    fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
-        self.inner.comments(task)
-    }
-    fn beat_note(&mut self, task: &str) -> Result<Option<String>> {
-        self.inner.beat_note(task)
-    }
-    fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
-        self.inner.titled(ids)
-    }
-    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
-        self.inner.recent_runs(most)
-    }
-    fn ended(&mut self, since: Time, most: u32) -> Result<Vec<String>> {
-        self.inner.ended(since, most)
-    }
-    fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
-        self.meddle();
-        self.inner.events(since, most)
-    }
-    fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
-        self.inner.turns(since, most)
-    }
-    fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>> {
-        self.inner.coordinated(after, most)
-    }
-    fn writable(&mut self) -> Result<()> {
-        self.inner.writable()
+impl Over for Watched<'_> {
+    fn inner(&self) -> &dyn Board {
+        &*self.inner
     }
 
-    fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
+    fn is_of_several(&self) -> bool {
+        false
+    }
+
+    fn reach(&mut self, call: Call<'_>) -> Result<&mut dyn Board> {
+        if matches!(call, Call::Look(_) | Call::Events) {
+            self.meddle();
+        }
+        Ok(&mut *self.inner)
+    }
+
+    fn write(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
         let mut outcomes = Vec::new();
         for part in parts(steps, MAX_STEPS) {
             self.meddle();

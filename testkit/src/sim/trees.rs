@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use shared::base::reason::Reason;
 use shared::worktree::state::{Kind, Method, PathState, TreeState};
 
 use super::Sim;
@@ -40,9 +41,9 @@ impl Tree {
     }
 
     /// What a look at it tells.
-    fn state(&self, folder: &str) -> Result<TreeState, String> {
+    fn state(&self, folder: &str) -> Result<TreeState, Reason> {
         if let Some(why) = self.refuses {
-            return Err(why.to_owned());
+            return Err(why.into());
         }
         let method = if self.is_plain { Method::Files } else { Method::Git };
         let path = |(path, (text, at)): (&String, &(u64, i64))| PathState {
@@ -79,8 +80,8 @@ impl Tree {
 ///
 /// # Errors
 /// Why it is not known.
-pub(super) fn state(truth: &Truth, folder: &str) -> Result<TreeState, String> {
-    truth.trees.get(folder).ok_or_else(|| "no such folder".to_owned())?.state(folder)
+pub(super) fn state(truth: &Truth, folder: &str) -> Result<TreeState, Reason> {
+    truth.trees.get(folder).ok_or("no such folder")?.state(folder)
 }
 
 /// A user changes a tree, not a worker. The task of a dead worker may still wait there.

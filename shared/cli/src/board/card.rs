@@ -157,7 +157,7 @@ impl Hand<'_> {
             None => TreeSeen { tree: None, why_not: Some("the board names no folder".into()) },
             Some(path) => match worktree::look(Path::new(path), TREE_LIMIT) {
                 Ok(tree) => TreeSeen { tree: Some(tree), why_not: None },
-                Err(why) => TreeSeen { tree: None, why_not: Some(why) },
+                Err(why) => TreeSeen { tree: None, why_not: Some(why.into()) },
             },
         };
         let reading = Reading::of(LogEnd::NoEvidence, None);

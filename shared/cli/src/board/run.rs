@@ -28,6 +28,7 @@ use super::{Common, Hand, TRIES, env, owner, print_json, refused};
 use crate::signals::listen;
 use base::cause::{Cause, Owner};
 use base::error::{Error, Kind, Result};
+use base::reason::Reason;
 use base::time::Time;
 use board::hermes::{self, Trail};
 use board::{Answer, Board, Change, Detail, Duty, EventKind, Mode, Outcome, Status, discover};
@@ -419,7 +420,7 @@ impl Hand<'_> {
     }
 
     /// Ends the command before its claim does, where several hosts share the board.
-    fn fence(&self, work: &Work, ttl: i64) -> std::result::Result<Fence, String> {
+    fn fence(&self, work: &Work, ttl: i64) -> std::result::Result<Fence, Reason> {
         let host = self.here.host.clone();
         let command = host.own_child(&work.gate.child, &work.task, work.run)?;
         Ok(Fence::new(command, host, self.opened, ttl))
@@ -600,7 +601,7 @@ impl Hand<'_> {
         match self.here.host.left_by_run(&work.task, work.run) {
             Ok(left) if left.is_empty() => {}
             Ok(left) => return Some(format!("process {} of it still runs", left[0])),
-            Err(why) => return Some(why),
+            Err(why) => return Some(why.into()),
         }
         let named = work.gate.log()?.to_str()?;
         let ask = LogAsk {
@@ -702,8 +703,8 @@ fn gate_of(shared: bool) -> String {
     format!("read -r {run} && export {run} && exec \"$@\"")
 }
 
-fn stopped_in_words(how: std::result::Result<(), String>) -> String {
-    how.err().unwrap_or_else(|| "the command was stopped".into())
+fn stopped_in_words(how: std::result::Result<(), Reason>) -> String {
+    how.err().map_or_else(|| "the command was stopped".into(), String::from)
 }
 
 /// For which open task another one waits.

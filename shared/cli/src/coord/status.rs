@@ -163,7 +163,7 @@ impl Coord<'_> {
         match self.alive(m) {
             Ok(left) if left.is_empty() => Standing::Waiting,
             Ok(_) => Standing::Busy,
-            Err(why) => Standing::Unknown(why),
+            Err(why) => Standing::Unknown(why.into()),
         }
     }
 

@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use super::{refused, utf8};
 use base::error::{Error, Kind, Result};
 use base::quote;
+use base::reason::Reason;
 use worktree::git;
 
 /// Most characters of git's reason: a path and a sentence.
@@ -233,7 +234,7 @@ impl Repo {
     }
 
     /// Runs git in the repository; its last words where it fails.
-    fn run(&self, args: &[&str]) -> std::result::Result<String, String> {
+    fn run(&self, args: &[&str]) -> std::result::Result<String, Reason> {
         let mut command = Command::new(&self.git);
         command.arg("-C").arg(&self.top).args(args).stdin(Stdio::null());
         // A caller that is a hook of git itself has these set, to another repository.
@@ -241,11 +242,11 @@ impl Repo {
             command.env_remove(name);
         }
         command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0");
-        let out = command.output().map_err(|e| format!("git: {e}"))?;
+        let out = command.output().map_err(|e| Reason::of("git", e))?;
         if out.status.success() {
             return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
         }
-        Err(why(&String::from_utf8_lossy(&out.stderr)))
+        Err(why(&String::from_utf8_lossy(&out.stderr)).into())
     }
 }
 

@@ -11,6 +11,7 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Error, Timeout};
 
 use base::quote;
+use base::reason::Reason;
 use base::redact;
 use base::untrusted_file;
 use config::{NotifyFormat, NotifyKeys};
@@ -44,7 +45,7 @@ pub(super) fn send(target: &NotifyKeys, message: &Message, env: Env<'_>) -> Outc
         Some((program, args)) => run(program, args, message),
         None => Request::of(target, message, env).map(|request| request.post(env)),
     };
-    sent.unwrap_or_else(Outcome::Refused)
+    sent.unwrap_or_else(|why| Outcome::Refused(why.into()))
 }
 
 /// The object that a command and a plain webhook get.
@@ -53,13 +54,14 @@ fn object(message: &Message) -> String {
 }
 
 /// Starts the command and waits for its end: 0 says that the message is on its way.
-fn run(program: &str, args: &[String], message: &Message) -> Result<Outcome, String> {
+fn run(program: &str, args: &[String], message: &Message) -> Result<Outcome, Reason> {
     let name = program.rsplit('/').next().unwrap_or(program);
     let mut command = Command::new(program);
     command.args(args).env("WATCHBILL_TITLE", &message.title).env("WATCHBILL_TEXT", &message.text);
     // What it starts itself ends with it.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|e| format!("{name} could not be started: {e}"))?;
+    let mut child =
+        command.spawn().map_err(|e| Reason::of(format_args!("{name} could not be started"), e))?;
     let group = rustix::process::Pid::from_child(&child);
     let ended = finish(&mut child, Some(object(message)), COMMAND, MAX_SAID);
     let Finished { status, err, .. } = match ended {
@@ -93,7 +95,7 @@ struct Request {
 }
 
 impl Request {
-    fn of(target: &NotifyKeys, message: &Message, env: Env<'_>) -> Result<Request, String> {
+    fn of(target: &NotifyKeys, message: &Message, env: Env<'_>) -> Result<Request, Reason> {
         let token = secret("token", target.token_file.as_deref(), target.token_env.as_deref(), env)?;
         let named = secret("URL", target.url_file.as_deref(), target.url_env.as_deref(), env)?;
         let is_telegram = target.format == NotifyFormat::Telegram;
@@ -185,24 +187,24 @@ fn secret(
     file: Option<&Path>,
     variable: Option<&str>,
     env: Env<'_>,
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>, Reason> {
     if let Some(file) = file {
-        let wrong = |why: String| format!("the file of its {what}, {}, {why}", file.display());
-        let unread = |e: std::io::Error| wrong(format!("cannot be read: {e}"));
+        let it = format!("the file of its {what}, {},", file.display());
+        let unread = |e: std::io::Error| Reason::of(format_args!("{it} cannot be read"), e);
         // What is judged is what is read, whatever its name leads to a moment later.
         let open = untrusted_file::open(file).map_err(unread)?;
         if let Some(hand) = untrusted_file::others_hand(&open.metadata().map_err(unread)?) {
-            return Err(wrong(format!("is not used: {hand}")));
+            return Err(format!("{it} is not used: {hand}").into());
         }
         let mut text = String::new();
         open.take(MAX_SAID).read_to_string(&mut text).map_err(unread)?;
         let line = text.lines().map(str::trim).find(|line| !line.is_empty());
-        return line.map(|line| Some(line.to_owned())).ok_or_else(|| wrong("is empty".into()));
+        return line.map(|line| Some(line.to_owned())).ok_or_else(|| format!("{it} is empty").into());
     }
     let Some(variable) = variable else { return Ok(None) };
     env(variable)
         .map(|v| Some(v.trim().to_owned()))
-        .ok_or_else(|| format!("{variable}, which holds its {what}, is not set"))
+        .ok_or_else(|| format!("{variable}, which holds its {what}, is not set").into())
 }
 
 /// Whom to trust: `SSL_CERT_FILE`, else the bundle of this machine, else Mozilla's list as it was when this was built.

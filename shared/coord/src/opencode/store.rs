@@ -11,6 +11,7 @@ use super::rows::{ReadPart, Times, in_order, message, part};
 use crate::SessionId;
 use crate::evidence::{Message, Rows};
 use base::error::{Error, Kind, Result};
+use base::reason::Reason;
 use logs::handle::{Owner, glance};
 use logs::session::Millis;
 use logs::usage::store::{self, MAX_ROW};
@@ -94,18 +95,18 @@ impl Store {
     /// As [`Store::open`].
     pub fn rows(&self, session: &SessionId) -> Result<Option<(Rows, Option<String>)>> {
         match &self.form {
-            Form::Sqlite(sqlite) => of_sqlite(sqlite, session).map_err(|e| fault(&self.at, &e)),
+            Form::Sqlite(sqlite) => of_sqlite(sqlite, session).map_err(|e| fault(&self.at, e)),
             Form::Files => files::rows(&self.at, session),
         }
     }
 }
 
 fn sqlite(db: &Path) -> Result<Option<store::Store>> {
-    let refused = |why: String| Error::new(Kind::Permission, db.display(), why);
+    let refused = |why: Reason| Error::new(Kind::Permission, db.display(), why);
     if glance(db, Owner::Ourselves).map_err(refused)?.is_none() {
         return Ok(None);
     }
-    let sqlite = store::Store::connect(db).map_err(|e| fault(db, &e))?;
+    let sqlite = store::Store::connect(db).map_err(|e| fault(db, e))?;
     let times = ["id", "session_id", "time_created", "time_updated", "data"];
     let is_known = sqlite.has("session", &["id", "directory"])
         && sqlite.has("message", &times)
@@ -117,7 +118,7 @@ fn sqlite(db: &Path) -> Result<Option<store::Store>> {
     }
 }
 
-fn fault(at: &Path, e: &rusqlite::Error) -> Error {
+fn fault(at: &Path, e: rusqlite::Error) -> Error {
     let kind = match e.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::OperationInterrupted) => {
             Kind::Busy

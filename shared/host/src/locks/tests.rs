@@ -37,7 +37,7 @@ fn reads_lock_lines() {
     for bad in
         ["1: FLOCK", "1: FLOCK ADVISORY WRITE x 08:01:9 0 EOF", "1: POSIX ADVISORY WRITE 5 0801:9 0 EOF"]
     {
-        assert!(parse(bad).unwrap_err().contains(bad), "{bad}");
+        assert!(parse(bad).unwrap_err().to_string().contains(bad), "{bad}");
     }
 }
 
@@ -114,7 +114,7 @@ fn one_file_under_two_devices() {
     let (root, host) = host("");
     let holds = |file| host.holds(&lock, file, Path::new("x"));
     assert_eq!(holds(Inode { major: 8, ..inode }), Ok(false), "a disk's number is never another's");
-    assert!(holds(anonymous).unwrap_err().contains("files of pid 5"));
+    assert!(holds(anonymous).unwrap_err().to_string().contains("files of pid 5"));
     fs::create_dir_all(root.path().join("5/fd")).unwrap();
     std::os::unix::fs::symlink("/dev/null", root.path().join("5/fd/0")).unwrap();
     assert_eq!(holds(anonymous), Ok(false));

@@ -29,6 +29,7 @@ pub(crate) mod record;
 pub(crate) mod vitals;
 
 pub use ask::UsageAsk;
+use base::reason::Reason;
 pub use reader::Reader;
 
 /// Every agent that writes lines of JSON, in the order in which its sessions are looked for.
@@ -93,7 +94,7 @@ pub(crate) trait Agent: Sync {
         ask: &UsageAsk<'_>,
         worker: Option<Worker>,
         cache: &mut Cache,
-    ) -> Result<Option<PathBuf>, String>;
+    ) -> Result<Option<PathBuf>, Reason>;
 
     /// Logs of sessions that may have worked in this folder during the attempt, the one last written first.
     fn in_folder(&self, ask: &UsageAsk<'_>, real: &Path, cache: &mut Cache) -> Vec<PathBuf>;

@@ -9,6 +9,7 @@ use crate::cache::Cache;
 use crate::handle::Owner;
 use crate::usage::window::Window;
 use crate::vitals::Worker;
+use base::reason::Reason;
 
 /// Logs of sessions that worked in the task's folder during the attempt.
 #[derive(Default)]
@@ -24,7 +25,7 @@ pub(crate) fn own_log(
     ask: &UsageAsk<'_>,
     worker: Option<Worker>,
     cache: &mut Cache,
-) -> Result<Option<PathBuf>, String> {
+) -> Result<Option<PathBuf>, Reason> {
     for agent in Known::all() {
         if let Some(path) = agent.own_log(ask, worker, cache)? {
             return Ok(Some(path));

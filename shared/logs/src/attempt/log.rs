@@ -17,6 +17,7 @@ use crate::usage::scan::{Begun, Count, Counted, MAX_READ, Scan, scan};
 use crate::usage::window::{Clock, When, Window};
 use crate::{Line, Reader};
 use base::count::things;
+use base::reason::Reason;
 use base::time::Time;
 
 /// Most subagents of one session whose logs are read.
@@ -135,7 +136,7 @@ pub(crate) fn count(
     path: &Path,
     owner: Owner,
     cache: &mut Cache,
-) -> Result<Option<Counted<AgentLog>>, String> {
+) -> Result<Option<Counted<AgentLog>>, Reason> {
     let window = Window::new(ask.from, ask.to, ask.next, ask.now);
     let scanned = Scan { sort: "agent", path, owner, window, now: ask.now, most: MAX_READ };
     scan(&scanned, cache, begun)
@@ -199,7 +200,7 @@ pub(crate) fn session(
     path: &Path,
     owner: Owner,
     cache: &mut Cache,
-) -> Result<Option<Session>, String> {
+) -> Result<Option<Session>, Reason> {
     let Some(counted) = count(ask, path, owner, cache)? else { return Ok(None) };
     let mut session = Session::of(counted);
     if session.is_empty() {

@@ -12,6 +12,7 @@ use crate::cache::Cache;
 use crate::handle::Owner;
 use crate::usage::files::{rereads, shown};
 use crate::usage::{Usage, store};
+use base::reason::Reason;
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -38,7 +39,7 @@ fn unnamed(ask: &UsageAsk<'_>, cache: &mut Cache) -> Usage {
         match place(ask, cache) {
             Ok(Some(usage)) => return usage,
             Ok(None) => {}
-            Err(reason) => why.push(reason),
+            Err(reason) => why.push(reason.into()),
         }
     }
     if why.is_empty() {
@@ -70,14 +71,13 @@ fn of_named(ask: &UsageAsk<'_>, named: &Path, cache: &mut Cache) -> Usage {
 }
 
 /// What the board's own log of the task tells, where an agent writes straight into it.
-fn of_worker_log(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, String> {
+fn of_worker_log(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, Reason> {
     let Some(path) = ask.worker_log else { return Ok(None) };
-    of_file(ask, path, Owner::Anybody, cache)
-        .map_err(|why| format!("{}: {why}", shown(&path.display().to_string())))
+    of_file(ask, path, Owner::Anybody, cache).map_err(|why| why.at(shown(&path.display().to_string())))
 }
 
 /// What the sessions in the task's folder used that were there during the attempt.
-fn of_folder(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, String> {
+fn of_folder(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, Reason> {
     let here = in_folder(ask, cache);
     let mut found: Option<Usage> = None;
     for path in here.paths {
@@ -99,7 +99,7 @@ fn of_file(
     path: &Path,
     owner: Owner,
     cache: &mut Cache,
-) -> Result<Option<Usage>, String> {
+) -> Result<Option<Usage>, Reason> {
     let Some(session) = session(ask, path, owner, cache)? else { return Ok(None) };
     let mut usage = if session.is_empty() { Usage::unknown(Session::NONE) } else { of_session(session, ask) };
     usage.source = Some(shown(&path.display().to_string()));

@@ -12,12 +12,13 @@ use crate::handle::Owner;
 use crate::usage::files::shown;
 use crate::usage::store;
 use crate::vitals::{Vitals, Worker};
+use base::reason::Reason;
 use base::time::Time;
 
 #[cfg(test)]
 mod tests;
 
-type Found = Result<Option<Vitals>, String>;
+type Found = Result<Option<Vitals>, Reason>;
 
 /// How the attempt fares; `None` where nothing tells of it. What cannot be read is said in [`Vitals::hidden`]; nothing is an
 /// error. `cache` knows how far files were read.
@@ -34,7 +35,7 @@ fn named(ask: &UsageAsk<'_>, named: &Path, cache: &mut Cache) -> Found {
     if !named.is_absolute() {
         return Err("the log its claim names is not an absolute path".into());
     }
-    let at = |why: String| format!("the log its claim names: {why}");
+    let at = |why: Reason| why.at("the log its claim names");
     let (path, session) = opencode::place(named);
     match store::is_store(&path).map_err(at)? {
         true => opencode::vitals(ask, &path, session.as_deref()).map_err(at),
@@ -80,7 +81,7 @@ fn of_file(
     path: &Path,
     owner: Owner,
     cache: &mut Cache,
-) -> Result<Option<Vitals>, String> {
+) -> Result<Option<Vitals>, Reason> {
     let Some(session) = session(ask, path, owner, cache)? else { return Ok(None) };
     let source = Some(shown(&path.display().to_string()));
     if session.is_empty() {

@@ -146,23 +146,23 @@ fn no_log_is_no_evidence_but_an_unreadable_one_is_said() {
     }
     assert!(begun.elapsed().as_secs() < 2);
     // What is put in the place of a log between the glance and the opening is refused as well.
-    assert_eq!(open(&link).unwrap_err(), "a symbolic link: put the file itself in its place");
+    assert_eq!(open(&link).unwrap_err().to_string(), "a symbolic link: put the file itself in its place");
     let opened = open(&fifo).unwrap().unwrap();
-    let refused = check(&opened.metadata().unwrap(), Owner::Ourselves).unwrap_err();
+    let refused = check(&opened.metadata().unwrap(), Owner::Ourselves).unwrap_err().to_string();
     assert_eq!(refused, "not a regular file: move it away");
 }
 
 #[test]
 fn a_log_that_somebody_else_may_read_says_so() {
-    let said = refused(&std::io::ErrorKind::PermissionDenied.into());
+    let said = refused(std::io::ErrorKind::PermissionDenied.into()).to_string();
     let me = rustix::process::geteuid().as_raw();
     assert!(said.contains(&format!(": let user {me} read it (chmod")), "{said}");
-    let denied = refused(&rustix::io::Errno::ACCESS.into());
+    let denied = refused(rustix::io::Errno::ACCESS.into()).to_string();
     assert!(
         is_denied(&denied) && denied.starts_with("Permission denied (os error 13): let user"),
         "{denied}"
     );
-    let broken = refused(&rustix::io::Errno::IO.into());
+    let broken = refused(rustix::io::Errno::IO.into()).to_string();
     assert_eq!((broken.as_str(), is_denied(&broken)), ("Input/output error (os error 5)", false));
 }
 

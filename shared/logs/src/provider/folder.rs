@@ -7,6 +7,7 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use base::names::is_profile;
+use base::reason::Reason;
 
 /// The folder of the profiles, in that of Hermes.
 pub const PROFILES: &str = "profiles";
@@ -15,18 +16,18 @@ pub const PROFILES: &str = "profiles";
 ///
 /// # Errors
 /// They cannot be listed, be it one of them: of a list with a gap nobody knows what is missing.
-pub fn list(root: &Path) -> Result<Vec<String>, String> {
+pub fn list(root: &Path) -> Result<Vec<String>, Reason> {
     let entries = match std::fs::read_dir(root.join(PROFILES)) {
         Ok(entries) => Some(entries),
         Err(e) if e.kind() == ErrorKind::NotFound => None,
-        Err(e) => return Err(e.to_string()),
+        Err(e) => return Err(e.into()),
     };
     let mut names = Vec::new();
     for entry in entries.into_iter().flatten() {
-        let entry = entry.map_err(|e| e.to_string())?;
+        let entry = entry?;
         let name = entry.file_name().into_string().ok().filter(|name| is_profile(name));
         if let Some(name) = name
-            && is_folder(&entry).map_err(|e| format!("{name}: {e}"))?
+            && is_folder(&entry).map_err(|e| Reason::of(&name, e))?
         {
             names.push(name);
         }
@@ -84,6 +85,6 @@ mod tests {
     fn a_folder_that_cannot_be_listed_is_not_an_empty_one() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(PROFILES), "").unwrap();
-        assert_eq!(list(dir.path()), Err("Not a directory (os error 20)".to_owned()));
+        assert_eq!(list(dir.path()), Err("Not a directory (os error 20)".into()));
     }
 }

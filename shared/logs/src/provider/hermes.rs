@@ -9,6 +9,7 @@ use saphyr::{LoadableYamlNode, Yaml};
 use super::{PROFILES, Profile, key, known, place};
 use base::endpoint::host;
 use base::hash::Fnv;
+use base::reason::Reason;
 use base::time::Time;
 
 /// Where a key stands, or the name of the variable that holds it.
@@ -164,13 +165,13 @@ fn listed_providers(top: &Yaml<'_>) -> BTreeMap<String, Option<String>> {
 ///
 /// # Errors
 /// What is there cannot be read, or is not valid YAML with settings.
-pub fn settings<T>(path: &Path, of: impl FnOnce(Option<&Yaml<'_>>) -> T) -> Result<T, String> {
+pub fn settings<T>(path: &Path, of: impl FnOnce(Option<&Yaml<'_>>) -> T) -> Result<T, Reason> {
     let text = base::untrusted_file::read(path)?.unwrap_or_default();
     // Where a line is wrong is said, and never what stands in it.
     let all =
         Yaml::load_from_str(&text).map_err(|e| format!("line {} is not valid YAML", e.marker().line()))?;
     match all.first() {
-        Some(top) if top.as_mapping().is_none() && !top.is_null() => Err("it holds no settings".to_owned()),
+        Some(top) if top.as_mapping().is_none() && !top.is_null() => Err("it holds no settings".into()),
         top => Ok(of(top)),
     }
 }

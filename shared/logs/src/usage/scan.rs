@@ -13,6 +13,7 @@ use crate::cache::{Cache, DAY};
 use crate::handle::{Mark, Owner, Stamp, check, glance, open};
 use crate::lines::{Piece, lines};
 use base::clip::lossy;
+use base::reason::Reason;
 use base::time::Time;
 
 /// Most bytes read of a file at once: of a larger one the end.
@@ -91,7 +92,7 @@ pub(crate) fn scan<C: Count>(
     ask: &Scan<'_>,
     cache: &mut Cache,
     new: impl FnOnce(&File, u64) -> io::Result<Option<Begun<C>>>,
-) -> Result<Option<Counted<C>>, String> {
+) -> Result<Option<Counted<C>>, Reason> {
     let Some(seen) = glance(ask.path, ask.owner)? else { return Ok(None) };
     let key = key(ask);
     let known = key.as_deref().and_then(|k| cache.log(k));
@@ -116,8 +117,8 @@ pub(crate) fn scan<C: Count>(
         }
         old => {
             let Some(file) = open(ask.path)? else { return Ok(None) };
-            let stamp = check(&file.metadata().map_err(|e| e.to_string())?, ask.owner)?;
-            let Some(cursor) = advance(&file, stamp, old, ask, new).map_err(|e| e.to_string())? else {
+            let stamp = check(&file.metadata()?, ask.owner)?;
+            let Some(cursor) = advance(&file, stamp, old, ask, new)? else {
                 let foreign = Foreign { version: VERSION, foreign: stamp };
                 if let (Some(key), Ok(body)) = (key, serde_json::to_string(&foreign)) {
                     cache.put_log(&key, 0, body, ask.now);

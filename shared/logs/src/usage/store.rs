@@ -8,6 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::handle::{Owner, check, glance, is_sqlite, open};
+use base::reason::Reason;
 
 /// How long to wait for another process that is writing. The next pass will do as well.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -23,11 +24,11 @@ const Q_COLUMNS: &str =
     "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'";
 
 /// Whether a file is one of SQLite; a missing one is not.
-pub(crate) fn is_store(path: &Path) -> Result<bool, String> {
+pub(crate) fn is_store(path: &Path) -> Result<bool, Reason> {
     let Some(_) = glance(path, Owner::Ourselves)? else { return Ok(false) };
     let Some(file) = open(path)? else { return Ok(false) };
-    check(&file.metadata().map_err(|e| e.to_string())?, Owner::Ourselves)?;
-    is_sqlite(&file).map_err(|e| e.to_string())
+    check(&file.metadata()?, Owner::Ourselves)?;
+    Ok(is_sqlite(&file)?)
 }
 
 /// A store, held at one state while it is looked at.
@@ -41,11 +42,11 @@ impl Store {
     /// Opens a store of our own user; `None` where there is no such file. Its program may be writing: what that has not yet
     /// moved from the WAL is seen, and nothing is moved or removed. Where nobody has it open, SQLite makes the two files
     /// beside it that its program makes as well; only `immutable` would not, and that is blind to a program that starts.
-    pub(crate) fn open(path: &Path) -> Result<Option<Store>, String> {
+    pub(crate) fn open(path: &Path) -> Result<Option<Store>, Reason> {
         if glance(path, Owner::Ourselves)?.is_none() {
             return Ok(None);
         }
-        Store::connect(path).map(Some).map_err(|e| told(&e))
+        Store::connect(path).map(Some).map_err(told)
     }
 
     /// Opens a store for reading. Errors: whatever SQLite says.
@@ -76,12 +77,13 @@ impl Store {
 }
 
 /// An engine's failure in a few words.
-pub fn told(e: &rusqlite::Error) -> String {
-    match e.sqlite_error_code() {
+pub fn told(e: rusqlite::Error) -> Reason {
+    let what = match e.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
             "busy: another process is writing".into()
         }
         Some(rusqlite::ErrorCode::OperationInterrupted) => "its store takes too long to be read".into(),
         _ => e.to_string(),
-    }
+    };
+    Reason::caused(what, e)
 }

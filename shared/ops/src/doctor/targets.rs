@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Finding;
+use base::reason::Reason;
 use base::time::{Time, words};
 
 /// The name of the finding that a target cannot be told anything.
@@ -31,7 +32,7 @@ pub struct TargetSeen {
     /// Its name in the configuration.
     pub name: String,
     /// The tries that failed since the last message that was accepted; or why nobody knows.
-    pub failing: Result<Option<Failing>, String>,
+    pub failing: Result<Option<Failing>, Reason>,
 }
 
 /// Judges them all.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use base::reason::Reason;
 use base::time::{Time, words};
 use board::Step;
 
@@ -48,21 +49,23 @@ impl Plan {
     ///
     /// # Errors
     /// Why it is refused, in words: it is not a plan, or is one of another program, another machine or another day.
-    pub fn read(mut whole: Value, program: &str, host: &str, now: Time) -> Result<Plan, String> {
+    pub fn read(mut whole: Value, program: &str, host: &str, now: Time) -> Result<Plan, Reason> {
         let inner = whole.get_mut("plan").map(Value::take).unwrap_or(whole);
-        let plan: Plan = serde_json::from_value(inner).map_err(|e| format!("not a plan: {e}"))?;
+        let plan: Plan = serde_json::from_value(inner).map_err(|e| Reason::of("not a plan", e))?;
         if plan.schema != PLAN_SCHEMA || plan.program != program {
-            return Err(format!("a {} of {}, not a {PLAN_SCHEMA} of {program}", plan.schema, plan.program));
+            return Err(
+                format!("a {} of {}, not a {PLAN_SCHEMA} of {program}", plan.schema, plan.program).into()
+            );
         }
         if plan.host != host {
-            return Err(format!("made on {}, and this is {host}", plan.host));
+            return Err(format!("made on {}, and this is {host}", plan.host).into());
         }
         let age = now.since(plan.now);
         if age > MAX_AGE {
-            return Err(format!("made {} ago, which is not within a day", words(age)));
+            return Err(format!("made {} ago, which is not within a day", words(age)).into());
         }
         if age < -MAX_AHEAD {
-            return Err(format!("made {} from now, by this clock", words(age.saturating_neg())));
+            return Err(format!("made {} from now, by this clock", words(age.saturating_neg())).into());
         }
         Ok(plan)
     }
@@ -78,7 +81,7 @@ mod tests {
         json!({"schema": PLAN_SCHEMA, "program": "heal", "host": "h", "pass": "p", "now": now, "boards": []})
     }
 
-    fn read(whole: Value) -> Result<Plan, String> {
+    fn read(whole: Value) -> Result<Plan, Reason> {
         Plan::read(whole, "heal", "h", Time(1_000_000))
     }
 
@@ -111,7 +114,7 @@ mod tests {
             (with("now", "1000121"), "made 2m from now, by this clock"),
             (with("now", "913599"), "made 1d ago, which is not within a day"),
         ] {
-            let said = read(whole.clone()).unwrap_err();
+            let said = read(whole.clone()).unwrap_err().to_string();
             assert!(said.starts_with(why), "{whole}: {said}");
         }
     }

@@ -98,7 +98,7 @@ pub fn present() -> Result<String> {
         Ok(said) if said.is_ok => Ok(said.out),
         Ok(said) if said.err.contains("no crontab") => Ok(String::new()),
         Ok(said) => Err(wrong(said.err.trim())),
-        Err(why) => Err(wrong(&why)),
+        Err(why) => Err(wrong(&why.to_string())),
     }
 }
 
@@ -229,11 +229,15 @@ fn commands(changes: &[Change], is_there: bool, left: &mut Vec<String>, why: &mu
         let Change::Run { command } = change else { continue };
         let done = match (is_there && left.is_empty(), command.split_first()) {
             (true, Some((name, args))) => Tool::new(name).args(args).run().and_then(|said| {
-                if said.is_ok { Ok(()) } else { Err(format!("{}: {}", command.join(" "), said.err.trim())) }
+                if said.is_ok {
+                    Ok(())
+                } else {
+                    Err(format!("{}: {}", command.join(" "), said.err.trim()).into())
+                }
             }),
-            _ => Err(String::new()),
+            _ => Err("".into()),
         };
-        if let Err(said) = done {
+        if let Err(said) = done.map_err(String::from) {
             left.push(if said.is_empty() { command.join(" ") } else { by_hand(command) });
             *why = why.take().or(Some(said).filter(|s| !s.is_empty()));
         }
@@ -274,6 +278,6 @@ fn set_crontab(text: &str) -> Result<()> {
     match call.run() {
         Ok(said) if said.is_ok => Ok(()),
         Ok(said) => Err(wrong(said.err.trim())),
-        Err(why) => Err(wrong(&why)),
+        Err(why) => Err(wrong(&why.to_string())),
     }
 }

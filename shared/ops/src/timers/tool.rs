@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use base::reason::Reason;
 use host::child::{Finished, finish};
 
 /// The longest any of them may take. A systemd that does not answer keeps `systemctl` for 25 seconds or more.
@@ -64,8 +65,8 @@ impl Tool {
     ///
     /// # Errors
     /// It is not there, or did not end; in words.
-    pub(crate) fn run(mut self) -> Result<Said, String> {
-        let wrong = |e: std::io::Error| format!("{}: {e}", self.name);
+    pub(crate) fn run(mut self) -> Result<Said, Reason> {
+        let wrong = |e: std::io::Error| Reason::of(&self.name, e);
         if self.input.is_some() {
             self.command.stdin(Stdio::piped());
         }
@@ -76,7 +77,7 @@ impl Tool {
             None => {
                 let _ = child.kill();
                 let _ = child.wait();
-                Err(format!("{}: no answer in {} s", self.name, PATIENCE.as_secs()))
+                Err(format!("{}: no answer in {} s", self.name, PATIENCE.as_secs()).into())
             }
         }
     }

@@ -18,7 +18,7 @@ use policy::clock;
 use policy::routing::facts::{self, About, Routing};
 use policy::runtime::LogAsk;
 use policy::{Pass, Profiles, UseAsk, World};
-use worktree::LATE;
+use worktree::Late;
 
 /// Most tasks looked at closely in one pass.
 const MAX_TASKS: usize = 1_000;
@@ -255,15 +255,18 @@ fn files(world: &mut World<'_>, seen: &mut Seen, now: Time, until: Instant) {
             continue;
         };
         let left = until.saturating_duration_since(Instant::now());
+        let mut is_slow = false;
         seen.work[i].files = if left.is_zero() {
             FilesSeen::unknown("other trees took all the time of this pass")
         } else {
             match (world.changes)(Path::new(path), began(d), keys.tree_limit.min(left)) {
                 Ok(changes) => FilesSeen { changes: Some(changes), why_not: None },
-                Err(why) => FilesSeen::unknown(why),
+                Err(why) => {
+                    is_slow = why.is::<Late>();
+                    FilesSeen::unknown(why)
+                }
             }
         };
-        let is_slow = seen.work[i].files.why_not.as_deref() == Some(LATE);
         match slow(&seen.work[i]) {
             Some(key) if is_slow => {
                 world.cache.sight(&key, now);

@@ -225,7 +225,7 @@ fn trees_and_profiles(world: &mut World<'_>, seen: &mut Seen) {
                 }
                 match (world.tree)(Path::new(path), TREE_LIMIT) {
                     Ok(tree) => TreeSeen { tree: Some(tree), why_not: None },
-                    Err(why) => not_seen(&why),
+                    Err(why) => not_seen(&why.to_string()),
                 }
             }
         };

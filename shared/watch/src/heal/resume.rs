@@ -15,6 +15,7 @@ use base::cause::{Cause, Owner};
 use base::count::things;
 use base::error::Result;
 use base::quote;
+use base::reason::Reason;
 use base::registry::HEAL;
 use base::time::Time;
 use board::several_hosts::shown;
@@ -96,7 +97,7 @@ fn changes(drift: &Drift) -> Vec<String> {
 /// The board cannot be read.
 pub(super) fn observe(world: &mut World<'_>, seen: &mut Seen, goes_on: &BTreeSet<String>) -> Result<()> {
     let until = Instant::now() + TREES_LIMIT;
-    let mut states: BTreeMap<String, std::result::Result<TreeState, String>> = BTreeMap::new();
+    let mut states: BTreeMap<String, std::result::Result<TreeState, Reason>> = BTreeMap::new();
     let mut others = None;
     for t in &mut seen.tasks {
         let id = &t.detail.task.id;
@@ -106,12 +107,12 @@ pub(super) fn observe(world: &mut World<'_>, seen: &mut Seen, goes_on: &BTreeSet
         let mut resume = ResumeSeen::default();
         if let Some(path) = t.detail.place.path.as_deref() {
             let look = || match until.saturating_duration_since(Instant::now()) {
-                Duration::ZERO => Err("too many trees for one pass".to_owned()),
+                Duration::ZERO => Err("too many trees for one pass".into()),
                 left => (world.state)(Path::new(path), left.min(TREE_LIMIT)),
             };
             match states.entry(path.to_owned()).or_insert_with(look).clone() {
                 Ok(state) => resume.tree = Some(state),
-                Err(why) => resume.tree_unknown = Some(why),
+                Err(why) => resume.tree_unknown = Some(why.into()),
             }
             if let (Some((at, before)), Some(now)) = (noted(t), &resume.tree)
                 && before.hash != now.hash

@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::Base;
 use crate::find::{self, Place};
 use crate::shadow::Shadow;
+use base::reason::Reason;
 use base::time::Time;
 
 /// Branches that tasks branch from, by custom.
@@ -46,7 +47,7 @@ pub(super) fn find(
     head: &str,
     started: Time,
     until: Instant,
-) -> Result<Found, String> {
+) -> Result<Found, Reason> {
     let mut candidates = forks(shadow, branch, head, until)?;
     candidates.extend(created(shadow, place, branch, head, started, until)?.map(|c| (Base::Created, c)));
     candidates.extend(before(shadow, head, started, until)?.map(|c| (Base::Start, c)));
@@ -64,9 +65,9 @@ pub(super) fn find(
     }
 }
 
-fn count(shadow: &Shadow<'_>, range: &str, until: Instant) -> Result<u64, String> {
+fn count(shadow: &Shadow<'_>, range: &str, until: Instant) -> Result<u64, Reason> {
     let said = shadow.run(&["rev-list", "--count", range, "--"], until)?;
-    said.line().parse().map_err(|_| "git counts no commits".to_owned())
+    said.line().parse().map_err(|e| Reason::caused("git counts no commits", e))
 }
 
 /// Where `head` left each of the default branches, unless it is on one.
@@ -75,7 +76,7 @@ fn forks(
     branch: Option<&str>,
     head: &str,
     until: Instant,
-) -> Result<Vec<(Base, String)>, String> {
+) -> Result<Vec<(Base, String)>, Reason> {
     if branch.is_some_and(|b| DEFAULTS.contains(&b)) {
         return Ok(Vec::new());
     }
@@ -112,7 +113,7 @@ fn created(
     head: &str,
     started: Time,
     until: Instant,
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>, Reason> {
     let log = branch.and_then(|b| find::beneath(&place.common, &format!("logs/refs/heads/{b}")));
     let Some(commit) = log.as_deref().and_then(|log| birth(log, started)) else {
         return Ok(None);
@@ -139,7 +140,7 @@ fn birth(log: &[u8], started: Time) -> Option<String> {
 }
 
 /// The last commit on the head's first-parent line that is not younger than the task.
-fn before(shadow: &Shadow<'_>, head: &str, started: Time, until: Instant) -> Result<Option<String>, String> {
+fn before(shadow: &Shadow<'_>, head: &str, started: Time, until: Instant) -> Result<Option<String>, Reason> {
     if started.0 <= 0 {
         return Ok(None);
     }

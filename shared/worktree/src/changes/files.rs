@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use super::{Changed, How, MAX_CHANGED};
 use crate::shadow::{Said, Shadow};
+use base::reason::Reason;
 use base::time::Time;
 
 /// The changed files.
@@ -39,7 +40,7 @@ pub(super) fn find(
     base: Option<&str>,
     started: Time,
     until: Instant,
-) -> Result<Found, String> {
+) -> Result<Found, Reason> {
     let base = match base {
         Some(base) => base.to_owned(),
         // What the empty tree is called depends on the repository's form.

@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 use super::Changed;
 use crate::find::beneath;
-use crate::shadow::LATE;
+use crate::shadow::Late;
+use base::reason::Reason;
 
 /// Most folders whose manifests are read, the topmost first.
 const MAX_FOLDERS: usize = 500;
@@ -31,7 +32,7 @@ pub(super) fn find(
     root: &Path,
     files: &[Changed],
     until: Instant,
-) -> Result<BTreeMap<String, Vec<String>>, String> {
+) -> Result<BTreeMap<String, Vec<String>>, Reason> {
     let mut out: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let near = near(root, until);
     let mut all: Vec<&str> = folders(files).into_iter().map(|(_, f)| f).take(MAX_FOLDERS).collect();
@@ -39,7 +40,7 @@ pub(super) fn find(
     all.extend(more);
     for folder in all {
         if Instant::now() > until {
-            return Err(LATE.into());
+            return Err(Late.into());
         }
         for (file, name) in MANIFESTS {
             let path = if folder.is_empty() { file.to_owned() } else { format!("{folder}/{file}") };

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::*;
 
 /// Whatever the dates of the commits, every file was written just now.
-fn changes(path: &Path, started: Time, limit: Duration) -> Result<Changes, String> {
+fn changes(path: &Path, started: Time, limit: Duration) -> Result<Changes, Reason> {
     changes_with(&program()?, path, Since { commits: started, touched: Time(0) }, limit)
 }
 use crate::tests::{LIMIT, Repo, stand_in};
@@ -257,7 +257,7 @@ fn a_damaged_branch_is_not_one_without_commits() {
     let repo = Repo::old();
     for text in ["garbage\n".to_owned(), String::new(), format!("{}\n", "1".repeat(40))] {
         fs::write(repo.root().join(".git/refs/heads/main"), &text).unwrap();
-        let why = changes(&repo.root(), START, LIMIT).unwrap_err();
+        let why = changes(&repo.root(), START, LIMIT).unwrap_err().to_string();
         assert!(why.starts_with("git failed") || why == "its head cannot be read", "{text:?}: {why}");
     }
 }
@@ -287,7 +287,9 @@ fn other_forms_of_repository() {
         match changes(&linked, START, LIMIT) {
             Ok(got) => assert_eq!((form, got.branch.as_deref()), ("--object-format=sha256", Some("two"))),
             // Rather than the head of the main tree.
-            Err(e) => assert!(e.contains("reftable") && look(&linked, LIMIT).is_err(), "{form}: {e}"),
+            Err(e) => {
+                assert!(e.to_string().contains("reftable") && look(&linked, LIMIT).is_err(), "{form}: {e}")
+            }
         }
     }
     // An index in two parts, and a tree of which only some is there.
@@ -395,11 +397,11 @@ fn nothing_is_written() {
 
 /// What does not end is given up in time.
 #[track_caller]
-fn in_time<T>(run: impl FnOnce() -> Result<T, String>) -> String {
+fn in_time<T>(run: impl FnOnce() -> Result<T, Reason>) -> String {
     let began = Instant::now();
     let Err(why) = run() else { panic!("there is an answer") };
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-    why
+    why.to_string()
 }
 
 #[test]
@@ -440,11 +442,13 @@ fn a_git_that_hangs_is_given_up() {
 fn what_cannot_be_looked_at() {
     let repo = Repo::old();
     let absent: PathBuf = repo.at("absent");
-    assert_eq!(changes(&absent, START, LIMIT).unwrap_err(), "no such folder");
-    let none = changes_with(Path::new("/nowhere/git"), &repo.root(), SINCE, LIMIT).unwrap_err();
+    assert_eq!(changes(&absent, START, LIMIT).unwrap_err().to_string(), "no such folder");
+    let none = changes_with(Path::new("/nowhere/git"), &repo.root(), SINCE, LIMIT).unwrap_err().to_string();
     assert!(none.starts_with("git cannot be started"), "{none}");
     fs::write(repo.root().join(".git/index"), "damaged").unwrap();
-    assert!(changes(&repo.root(), START, LIMIT).unwrap_err().starts_with("git failed (exit 128)"));
+    assert!(
+        changes(&repo.root(), START, LIMIT).unwrap_err().to_string().starts_with("git failed (exit 128)")
+    );
 }
 
 #[test]

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use super::Kind;
 use base::clip::{lossy, printable};
 use base::hash::Fnv;
+use base::reason::Reason;
 
 /// Said of whatever is not read in time.
 pub(super) const SLOW: &str = "the tree takes too long to read";
@@ -33,20 +34,20 @@ pub(super) struct Bounds {
 }
 
 /// Says whether the time is up.
-pub(super) fn in_time(until: Instant) -> Result<(), String> {
+pub(super) fn in_time(until: Instant) -> Result<(), Reason> {
     if Instant::now() > until { Err(SLOW.into()) } else { Ok(()) }
 }
 
 /// One phrase about a path that cannot be read.
-pub(super) fn unread(path: &[u8], why: &dyn std::fmt::Display) -> String {
+pub(super) fn unread(path: &[u8], e: impl Into<std::io::Error>) -> Reason {
     let path = printable(&lossy(path));
-    format!("{} cannot be read: {why}", base::clip::clip(&path, 200))
+    Reason::of(format!("{} cannot be read", base::clip::clip(&path, 200)), e.into())
 }
 
 /// Opens a folder to look things up in, not through a link.
-pub(super) fn folder(path: &Path) -> Result<OwnedFd, String> {
+pub(super) fn folder(path: &Path) -> Result<OwnedFd, Reason> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    open(path, flags, Mode::empty()).map_err(|e| unread(path.as_os_str().as_encoded_bytes(), &e))
+    open(path, flags, Mode::empty()).map_err(|e| unread(path.as_os_str().as_encoded_bytes(), e))
 }
 
 /// Whether an error only says that nothing stands there: it is gone, or a folder above it is something else now.
@@ -94,7 +95,7 @@ impl Reader {
     }
 
     /// What stands at a path below a folder, reached through no link.
-    pub(super) fn below(&mut self, top: &OwnedFd, path: &[u8]) -> Result<Seen, String> {
+    pub(super) fn below(&mut self, top: &OwnedFd, path: &[u8]) -> Result<Seen, Reason> {
         in_time(self.until)?;
         let mut folder: Option<OwnedFd> = None;
         let mut names = path.split(|b| *b == b'/');
@@ -104,7 +105,7 @@ impl Reader {
                 Some(at) => subfolder(at, name, OFlags::PATH),
                 None => subfolder(top, name, OFlags::PATH),
             };
-            folder = next.map_err(|e| unread(path, &e))?;
+            folder = next.map_err(|e| unread(path, e))?;
             if folder.is_none() {
                 return Ok(Seen::nothing(Kind::Gone));
             }
@@ -113,7 +114,7 @@ impl Reader {
         match statat(at, last, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => self.seen(at, last, &stat, path),
             Err(e) if is_absent(e) => Ok(Seen::nothing(Kind::Gone)),
-            Err(e) => Err(unread(path, &e)),
+            Err(e) => Err(unread(path, e)),
         }
     }
 
@@ -124,7 +125,7 @@ impl Reader {
         name: &[u8],
         stat: &Stat,
         path: &[u8],
-    ) -> Result<Seen, String> {
+    ) -> Result<Seen, Reason> {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => self.file(at, name, stat, path),
             FileType::Symlink => match readlinkat(at, name, Vec::new()) {
@@ -134,14 +135,14 @@ impl Reader {
                     Ok(Seen { kind: Kind::Link, print: print.value(), at: changed(stat) })
                 }
                 Err(e) if is_absent(e) => Ok(Seen::nothing(Kind::Gone)),
-                Err(e) => Err(unread(path, &e)),
+                Err(e) => Err(unread(path, e)),
             },
             FileType::Directory => Ok(Seen::nothing(Kind::Folder)),
             _ => Ok(Seen { kind: Kind::Other, print: 0, at: changed(stat) }),
         }
     }
 
-    fn file(&mut self, at: &OwnedFd, name: &[u8], stat: &Stat, path: &[u8]) -> Result<Seen, String> {
+    fn file(&mut self, at: &OwnedFd, name: &[u8], stat: &Stat, path: &[u8]) -> Result<Seen, Reason> {
         // As git counts it: the owner's right alone.
         let kind = if stat.st_mode & 0o100 == 0 { Kind::File } else { Kind::Executable };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -152,9 +153,9 @@ impl Reader {
             Err(Errno::ACCESS | Errno::PERM) => {
                 return Ok(Seen { kind, print: outside(stat), at: changed(stat) });
             }
-            Err(e) => return Err(unread(path, &e)),
+            Err(e) => return Err(unread(path, e)),
         };
-        let meta = file.metadata().map_err(|e| unread(path, &e))?;
+        let meta = file.metadata().map_err(|e| unread(path, e))?;
         if !meta.is_file() {
             return Ok(Seen::nothing(Kind::Other));
         }
@@ -166,7 +167,7 @@ impl Reader {
     }
 
     /// The hash of a file's content; `None` where it is too large to be read.
-    fn content(&mut self, file: File, size: u64, path: &[u8]) -> Result<Option<u64>, String> {
+    fn content(&mut self, file: File, size: u64, path: &[u8]) -> Result<Option<u64>, Reason> {
         if size > self.bounds.file {
             return Ok(None);
         }
@@ -179,13 +180,13 @@ impl Reader {
                 Ok(0) => break,
                 Ok(n) => n,
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(e) => return Err(unread(path, &e)),
+                Err(e) => return Err(unread(path, e)),
             };
             print.add(self.piece.get(..n).unwrap_or_default());
             read += n as u64;
             self.bytes += n as u64;
             if self.bytes > self.bounds.total {
-                return Err(format!("more than {} MiB of files to compare", self.bounds.total >> 20));
+                return Err(format!("more than {} MiB of files to compare", self.bounds.total >> 20).into());
             }
         }
         print.add(&read.to_le_bytes());

@@ -14,6 +14,7 @@ use super::file::{self, Bounds, Reader, in_time, subfolder, times, unread};
 use crate::find::{self, Place};
 use crate::shadow::{Said, Shadow};
 use base::hash::Fnv;
+use base::reason::Reason;
 
 /// Compares times to the nanosecond whatever the repository asks for, trusts no list of untracked files that the index
 /// brings along, and takes a file that is there for one that should be.
@@ -62,7 +63,7 @@ pub(super) struct Head {
 
 /// What was found so far.
 pub(super) struct Gather {
-    git: Result<PathBuf, String>,
+    git: Result<PathBuf, Reason>,
     /// What is not looked at, wherever it stands.
     left_out: Vec<PathBuf>,
     reader: Reader,
@@ -73,7 +74,7 @@ pub(super) struct Gather {
 
 impl Gather {
     pub(super) fn new(
-        git: Result<PathBuf, String>,
+        git: Result<PathBuf, Reason>,
         left_out: Vec<PathBuf>,
         until: Instant,
         bounds: Bounds,
@@ -96,10 +97,14 @@ impl Gather {
         self.reader.until
     }
 
-    fn add(&mut self, path: Vec<u8>, entry: Entry) -> Result<(), String> {
+    fn add(&mut self, path: Vec<u8>, entry: Entry) -> Result<(), Reason> {
         self.entries.insert(path, entry);
         let most = self.reader.bounds.entries;
-        if self.entries.len() > most { Err(format!("more than {most} files to compare")) } else { Ok(()) }
+        if self.entries.len() > most {
+            Err(format!("more than {most} files to compare").into())
+        } else {
+            Ok(())
+        }
     }
 
     /// Notes what differs from the head's commit in a repository, in the folder `below` of it only (empty: in all of it).
@@ -109,11 +114,11 @@ impl Gather {
         place: &Place,
         below: &str,
         prefix: &[u8],
-    ) -> Result<Option<Head>, String> {
+    ) -> Result<Option<Head>, Reason> {
         self.repositories += 1;
         let most = self.reader.bounds.repositories;
         if self.repositories > most {
-            return Err(format!("more than {most} repositories within the tree"));
+            return Err(format!("more than {most} repositories within the tree").into());
         }
         let git = self.git.clone()?;
         let shadow = Shadow::make(&git, place, self.until())?;
@@ -150,9 +155,9 @@ impl Gather {
     }
 
     /// Notes a repository in a folder within the tree, if there is one; else `false`.
-    fn nested(&mut self, folder: &Path, path: &[u8]) -> Result<bool, String> {
+    fn nested(&mut self, folder: &Path, path: &[u8]) -> Result<bool, Reason> {
         // It names where it is, so that nobody takes the whole tree for another user's.
-        let within = |e: String| format!("in {}: {e}", base::clip::printable(&base::clip::lossy(path)));
+        let within = |e: Reason| e.at(format_args!("in {}", base::clip::printable(&base::clip::lossy(path))));
         let Some(place) = find::search(folder).map_err(within)?.filter(|p| p.root == folder) else {
             return Ok(false);
         };
@@ -168,7 +173,7 @@ impl Gather {
     }
 
     /// Notes the files of which git says something.
-    fn files(&mut self, said: &Said, root: &Path, prefix: &[u8]) -> Result<(), String> {
+    fn files(&mut self, said: &Said, root: &Path, prefix: &[u8]) -> Result<(), Reason> {
         let top = file::folder(root)?;
         for record in said.records() {
             let Some(change) = Change::read(record) else { continue };
@@ -188,15 +193,15 @@ impl Gather {
     }
 
     /// Notes all that is in a folder that belongs to no repository, and below it on the same file system.
-    pub(super) fn folder(&mut self, root: &Path) -> Result<(), String> {
+    pub(super) fn folder(&mut self, root: &Path) -> Result<(), Reason> {
         let top = file::folder(root)?;
-        let device = fstat(&top).map_err(|e| unread(root.as_os_str().as_bytes(), &e))?.st_dev;
+        let device = fstat(&top).map_err(|e| unread(root.as_os_str().as_bytes(), e))?.st_dev;
         self.walk(&Walk { root, device: &device.to_le_bytes() }, top, &[], 0)
     }
 
-    fn walk(&mut self, walk: &Walk<'_>, at: OwnedFd, path: &[u8], depth: usize) -> Result<(), String> {
+    fn walk(&mut self, walk: &Walk<'_>, at: OwnedFd, path: &[u8], depth: usize) -> Result<(), Reason> {
         if depth > self.reader.bounds.depth {
-            return Err(format!("more than {} folders within each other", self.reader.bounds.depth));
+            return Err(format!("more than {} folders within each other", self.reader.bounds.depth).into());
         }
         for name in self.names(&at, path)? {
             in_time(self.until())?;
@@ -208,7 +213,7 @@ impl Gather {
                 Ok(stat) => stat,
                 // Gone since the folder was read.
                 Err(rustix::io::Errno::NOENT) => continue,
-                Err(e) => return Err(unread(&here, &e)),
+                Err(e) => return Err(unread(&here, e)),
             };
             if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
                 self.subfolder(walk, &at, &name, here, (&stat.st_dev.to_le_bytes(), depth))?;
@@ -236,12 +241,12 @@ impl Gather {
         name: &[u8],
         path: Vec<u8>,
         (device, depth): (&[u8], usize),
-    ) -> Result<(), String> {
+    ) -> Result<(), Reason> {
         self.add(path.clone(), Entry::new(Kind::Folder, 0, 0))?;
         if device != walk.device {
             return Ok(());
         }
-        let open = subfolder(at, name, OFlags::RDONLY).map_err(|e| unread(&path, &e))?;
+        let open = subfolder(at, name, OFlags::RDONLY).map_err(|e| unread(&path, e))?;
         let Some(open) = open else {
             self.entries.remove(&path);
             return Ok(());
@@ -255,8 +260,8 @@ impl Gather {
     }
 
     /// The names in a folder, in order.
-    fn names(&self, at: &OwnedFd, path: &[u8]) -> Result<Vec<Vec<u8>>, String> {
-        let why = |e: rustix::io::Errno| unread(path, &e);
+    fn names(&self, at: &OwnedFd, path: &[u8]) -> Result<Vec<Vec<u8>>, Reason> {
+        let why = |e: rustix::io::Errno| unread(path, e);
         let mut names = Vec::new();
         for entry in Dir::read_from(at).map_err(why)? {
             in_time(self.until())?;
@@ -267,7 +272,7 @@ impl Gather {
             }
             let most = self.reader.bounds.entries;
             if names.len() > most {
-                return Err(format!("more than {most} files to compare"));
+                return Err(format!("more than {most} files to compare").into());
             }
         }
         names.sort();
@@ -314,14 +319,14 @@ impl Change<'_> {
 }
 
 /// Whether a repository ignores a folder, and has no file in it.
-fn is_ignored(shadow: &Shadow<'_>, folder: &str, until: Instant) -> Result<bool, String> {
+fn is_ignored(shadow: &Shadow<'_>, folder: &str, until: Instant) -> Result<bool, Reason> {
     // The command refuses paths that are meant as they are; with this in front none has another meaning.
     let plain = format!("./{folder}");
     let said = shadow.ask(&["--no-literal-pathspecs", "check-ignore", "-q", "--", &plain], until)?;
     Ok(said.is_some())
 }
 
-fn head(said: &Said, place: &Place) -> Result<Head, String> {
+fn head(said: &Said, place: &Place) -> Result<Head, Reason> {
     let mut head = Head::default();
     let mut is_told = false;
     for record in said.records() {
@@ -341,7 +346,7 @@ fn head(said: &Said, place: &Place) -> Result<Head, String> {
 }
 
 /// Folders that the tree's own `.gitmodules` names as submodules, there or not.
-fn submodules(shadow: &Shadow<'_>, place: &Place, until: Instant) -> Result<Vec<String>, String> {
+fn submodules(shadow: &Shadow<'_>, place: &Place, until: Instant) -> Result<Vec<String>, Reason> {
     if find::beneath(&place.root, ".gitmodules").is_none() {
         return Ok(Vec::new());
     }

@@ -14,7 +14,7 @@ use super::*;
 use crate::tests::{LIMIT, Repo, stand_in};
 
 /// The state of all of a tree.
-fn state(path: &Path, limit: Duration) -> Result<TreeState, String> {
+fn state(path: &Path, limit: Duration) -> Result<TreeState, Reason> {
     super::state(path, &[], limit)
 }
 
@@ -334,7 +334,7 @@ fn a_repository_in_a_plain_folder() {
     let (before, after) = around(&scratch, || repo.git(&["checkout", "-q", "same"]));
     assert_eq!(nobodys(&before, &after), changed(&["r"]));
     fs::write(repo.root().join(".git/index"), "damaged").unwrap();
-    let why = state(&scratch, LIMIT).unwrap_err();
+    let why = state(&scratch, LIMIT).unwrap_err().to_string();
     assert!(why.starts_with("in r: git failed"), "{why}");
 }
 
@@ -362,17 +362,18 @@ fn what_is_left_out_changes_nothing() {
 fn what_cannot_be_known() {
     let repo = full();
     let none = state_with(Err("git is not installed".into()), (&repo.root(), &[]), LIMIT, BOUNDS);
-    assert_eq!(none.unwrap_err(), "git is not installed");
-    let none = state_with(Ok("/nowhere/git".into()), (&repo.root(), &[]), LIMIT, BOUNDS).unwrap_err();
+    assert_eq!(none.unwrap_err().to_string(), "git is not installed");
+    let none =
+        state_with(Ok("/nowhere/git".into()), (&repo.root(), &[]), LIMIT, BOUNDS).unwrap_err().to_string();
     assert!(none.starts_with("git cannot be started"), "{none}");
-    assert_eq!(state(&repo.at("absent"), LIMIT).unwrap_err(), "no such folder");
-    assert_eq!(state(&repo.root().join("clean"), LIMIT).unwrap_err(), "not a folder");
+    assert_eq!(state(&repo.at("absent"), LIMIT).unwrap_err().to_string(), "no such folder");
+    assert_eq!(state(&repo.root().join("clean"), LIMIT).unwrap_err().to_string(), "not a folder");
     let bare = repo.at("bare.git");
     repo.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
-    assert!(state(&bare, LIMIT).unwrap_err().contains("bare"));
+    assert!(state(&bare, LIMIT).unwrap_err().to_string().contains("bare"));
 
     let git = repo.root().join(".git");
-    let why = || state(&repo.root(), LIMIT).unwrap_err();
+    let why = || state(&repo.root(), LIMIT).unwrap_err().to_string();
     let branch = fs::read(git.join("refs/heads/main")).unwrap();
     fs::write(git.join("refs/heads/main"), "").unwrap();
     assert!(why().contains("head cannot be read") || why().starts_with("git failed"), "{}", why());
@@ -412,7 +413,7 @@ fn another_users_repository_is_unknown() {
     // Only root can give a folder away.
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(repo.root().join(".git"), Some(12345), None).unwrap();
-        assert_eq!(state(&repo.root(), LIMIT).unwrap_err(), "another user's repository");
+        assert_eq!(state(&repo.root(), LIMIT).unwrap_err().to_string(), "another user's repository");
     }
 }
 
@@ -420,19 +421,24 @@ fn another_users_repository_is_unknown() {
 fn a_git_that_hangs_is_unknown() {
     let repo = full();
     let program = stand_in(&repo, "exec sleep 600");
-    let why = state_with(Ok(program), (&repo.root(), &[]), Duration::from_millis(300), BOUNDS).unwrap_err();
+    let why = state_with(Ok(program), (&repo.root(), &[]), Duration::from_millis(300), BOUNDS)
+        .unwrap_err()
+        .to_string();
     assert_eq!(why, "git takes too long");
     // The real one waits for a pipe that is named as a list of what to ignore.
     fs::remove_file(repo.root().join(".gitignore")).unwrap();
     mkfifo(&repo.root().join(".gitignore"));
-    assert_eq!(state(&repo.root(), Duration::from_millis(600)).unwrap_err(), "git takes too long");
+    assert_eq!(
+        state(&repo.root(), Duration::from_millis(600)).unwrap_err().to_string(),
+        "git takes too long"
+    );
 }
 
 #[test]
 fn no_time_is_left() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("f"), "x").unwrap();
-    assert_eq!(state(folder.path(), Duration::ZERO).unwrap_err(), file::SLOW);
+    assert_eq!(state(folder.path(), Duration::ZERO).unwrap_err().to_string(), file::SLOW);
 }
 
 #[test]
@@ -528,19 +534,19 @@ fn bounds() {
     with(small).unwrap();
     fs::write(root.join("last"), [b'x'; 99]).unwrap();
     assert_eq!(with(Bounds { total: 1 << 20, ..small }).unwrap().changed_count, 12);
-    assert!(with(small).unwrap_err().ends_with("MiB of files to compare"));
+    assert!(with(small).unwrap_err().to_string().ends_with("MiB of files to compare"));
     let few = Bounds { total: 1 << 20, entries: 11, ..small };
-    assert_eq!(with(few).unwrap_err(), "more than 11 files to compare");
+    assert_eq!(with(few).unwrap_err().to_string(), "more than 11 files to compare");
     write(&root.join("1/2/3/f"), "");
     let deep = Bounds { total: 1 << 20, ..small };
     with(deep).unwrap();
     write(&root.join("1/2/3/4/f"), "");
-    assert_eq!(with(deep).unwrap_err(), "more than 3 folders within each other");
+    assert_eq!(with(deep).unwrap_err().to_string(), "more than 3 folders within each other");
     fs::remove_dir_all(root.join("1")).unwrap();
     for name in ["one", "two"] {
         assert!(Command::new("git").args(["init", "-q"]).arg(root.join(name)).status().unwrap().success());
     }
-    assert!(with(deep).unwrap_err().ends_with("more than 1 repositories within the tree"));
+    assert!(with(deep).unwrap_err().to_string().ends_with("more than 1 repositories within the tree"));
 }
 
 #[test]
@@ -576,7 +582,7 @@ fn a_long_way_to_the_folder() {
         deep.push("n".repeat(200));
         fs::create_dir(&deep).unwrap();
     }
-    assert_eq!(state(&deep, LIMIT).unwrap_err(), "its path is too long");
+    assert_eq!(state(&deep, LIMIT).unwrap_err().to_string(), "its path is too long");
 }
 
 #[test]
@@ -619,7 +625,7 @@ fn a_tree_that_changes_while_it_is_read_is_still_read() {
         let looks = (0..300).map(|_| plain.path()).chain([repo.0.path(); 5]);
         let why: Vec<_> = looks.filter_map(|p| state(p, LIMIT).err()).collect();
         is_done.store(true, Ordering::Relaxed);
-        assert_eq!(why, Vec::<String>::new());
+        assert_eq!(why, Vec::<Reason>::new());
     });
 }
 

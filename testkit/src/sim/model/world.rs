@@ -1,21 +1,18 @@
 //! What a watcher sees of a state, and what it decides.
 
-use std::path::Path;
-
 use shared::board::{Attended, Duty, Step};
 use shared::config::Config;
 use shared::host::{Ask, Freed, HostFacts, Look, Proof, Recheck, View};
 use shared::logs::cache::Cache;
 use shared::logs::provider::Profile;
-use shared::logs::usage::Usage;
-use shared::logs::vitals::Worker;
 use shared::logs::{LogEnd, Reading};
-use shared::policy::runtime::{LogAsk, LogReader, Runtime};
-use shared::policy::{Decision, Pass, UseAsk, Witness, World};
+use shared::policy::runtime::{LogAsk, LogReader};
+use shared::policy::{Decision, Pass, Witness, World};
 use shared::watch::Watcher;
 use shared::watch::heal::Heal;
 use shared::watch::route::RouteBlocked;
 
+use super::super::bare_world;
 use super::super::machine::HERTZ;
 use super::{Actor, HOSTS, Mutant, Pending, Program, State, Told, What};
 
@@ -133,24 +130,8 @@ impl State {
         let pass = Pass { id, program: W::NAME, now, clock_given: false, only: None, dry: false };
         // What is remembered between passes is lost in each of them: it must never be the ground of a bolder action.
         let (mut board, mut cache) = (self.board.clone(), Cache::in_memory());
-        let mut world = World {
-            board: &mut board,
-            host: &here,
-            logs: &here,
-            cache: &mut cache,
-            runtime: &Runtime::absent,
-            profile: &profile,
-            tree: &|_, _| Err("no tree here".into()),
-            changes: &|_, _, _| Err("no tree here".into()),
-            state: &|_: &Path, _| Err("no tree here".into()),
-            vitals: &|_: &UseAsk<'_>, _: Option<Worker>, _: &mut Cache| None,
-            sessions: &|_| Vec::new(),
-            usage: &|_: &UseAsk<'_>, _: &mut Cache| Usage::unknown("nobody counts here"),
-            hosts,
-            clock_offset: now.0 - self.hosts[host].machine.up,
-            found: Vec::new(),
-            config: &config,
-        };
+        let bare = bare_world(&mut board, &here, &mut cache, &profile, &config);
+        let mut world = World { hosts, clock_offset: now.0 - self.hosts[host].machine.up, ..bare };
         match watcher.observe(&mut world, &pass) {
             Ok(seen) => watcher.decide(&seen, &pass, &config),
             Err(_) => Decision::default(),

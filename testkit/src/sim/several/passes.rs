@@ -2,7 +2,6 @@
 //! looks and writes.
 
 use std::cell::Cell;
-use std::path::Path;
 use std::time::Duration;
 
 use shared::base::error::{Error, Kind, Result};
@@ -10,24 +9,21 @@ use shared::base::registry::HEAL;
 use shared::base::time::Time;
 use shared::board::change::parts;
 use shared::board::several_hosts::OVERTAKEN;
-use shared::board::{
-    Attendance, Attended, Board, BoardId, Comment, Detail, Duty, Entry, Event, HOST_LEASE, Link, Outcome,
-    Rule, Run, Status, Step, Task, claim_host,
-};
+use shared::board::testing::{Call, Over};
+use shared::board::{Attendance, Attended, Board, Duty, HOST_LEASE, Outcome, Rule, Status, Step, claim_host};
 use shared::host::{Ask, Freed, HostFacts, Look, Proof, Recheck, View};
 use shared::logs::cache::Cache;
 use shared::logs::provider::Profile;
-use shared::logs::usage::Usage;
-use shared::logs::vitals::Worker;
 use shared::logs::{LogEnd, Reading};
 use shared::ops::pass::apply::{Checked, left_to_their_hosts, stop_workers};
-use shared::policy::runtime::{LogAsk, LogReader, Runtime};
-use shared::policy::{Pass, UseAsk, Witness, World};
+use shared::policy::runtime::{LogAsk, LogReader};
+use shared::policy::{Pass, Witness, World};
 use shared::watch::Watcher;
 use shared::watch::distress::SynthesizeDistress;
 use shared::watch::heal::Heal;
 use shared::watch::route::RouteBlocked;
 
+use super::super::bare_world;
 use super::super::machine::HERTZ;
 use super::work::provider;
 use super::{Actor, HOSTS, NO_ANSWER, Night, SLOTS, Without, laws, name, strikes};
@@ -181,24 +177,7 @@ fn around<T>(
         let truth = night.truth.borrow();
         truth.clock(host).0 - truth.hosts[host].machine.up
     };
-    f(&mut World {
-        board,
-        host: &here,
-        logs: &here,
-        cache,
-        runtime: &Runtime::absent,
-        profile: &profile,
-        tree: &|_, _| Err("no tree here".into()),
-        changes: &|_, _, _| Err("no tree here".into()),
-        state: &|_: &Path, _| Err("no tree here".into()),
-        vitals: &|_: &UseAsk<'_>, _: Option<Worker>, _: &mut Cache| None,
-        sessions: &|_| Vec::new(),
-        usage: &|_: &UseAsk<'_>, _: &mut Cache| Usage::unknown("nobody counts here"),
-        hosts,
-        clock_offset,
-        found: Vec::new(),
-        config: &night.config,
-    })
+    f(&mut World { hosts, clock_offset, ..bare_world(board, &here, cache, &profile, &night.config) })
 }
 
 fn profile(of: &str) -> Option<Profile> {
@@ -337,83 +316,30 @@ impl Linked<'_> {
     }
 }
 
-impl Board for Linked<'_> {
-    fn id(&self) -> &BoardId {
-        self.inner.id()
-    }
-    fn is_own(&self) -> bool {
-        true
-    }
-    fn is_shared(&self) -> bool {
-        true
-    }
-    fn shape(&self) -> &'static str {
-        self.inner.shape()
-    }
-    fn attend(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
-        self.reads()?;
-        self.inner.attend(me)
-    }
-    fn with_key(&mut self, key: &str) -> Result<Option<String>> {
-        self.reads()?;
-        self.inner.with_key(key)
-    }
-    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
-        self.reads()?;
-        self.inner.glance(of)
-    }
-    fn states(&mut self) -> Result<Vec<Status>> {
-        self.reads()?;
-        self.inner.states()
-    }
-    fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
-        self.reads()?;
-        self.inner.links(of)
-    }
-    fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
-        self.meddle();
-        self.reads()?;
-        let servers = self.night.truth.borrow().servers;
-        self.began.looked.borrow_mut().extend(ids.iter().map(|id| (id.clone(), servers)));
-        self.inner.look(ids)
-    }
-    fn comments(&mut self, task: &str) -> Result<Vec<Comment>> {
-        self.reads()?;
-        self.inner.comments(task)
-    }
-    fn beat_note(&mut self, task: &str) -> Result<Option<String>> {
-        self.reads()?;
-        self.inner.beat_note(task)
-    }
-    fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
-        self.reads()?;
-        self.inner.titled(ids)
-    }
-    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
-        self.reads()?;
-        self.inner.recent_runs(most)
-    }
-    fn ended(&mut self, since: Time, most: u32) -> Result<Vec<String>> {
-        self.reads()?;
-        self.inner.ended(since, most)
-    }
-    fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
-        self.reads()?;
-        self.inner.events(since, most)
-    }
-    fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
-        self.reads()?;
-        self.inner.turns(since, most)
-    }
-    fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>> {
-        self.reads()?;
-        self.inner.coordinated(after, most)
-    }
-    fn writable(&mut self) -> Result<()> {
-        self.inner.writable()
+impl Over for Linked<'_> {
+    fn inner(&self) -> &dyn Board {
+        &self.inner
     }
 
-    fn apply(&mut self, now: Time, steps: &[Step], _: Duration) -> Result<Vec<Outcome>> {
+    fn reach(&mut self, call: Call<'_>) -> Result<&mut dyn Board> {
+        if let Call::Look(_) = call {
+            self.meddle();
+        }
+        if call != Call::Writable {
+            self.reads()?;
+        }
+        if let Call::Look(ids) = call {
+            let servers = self.night.truth.borrow().servers;
+            self.began.looked.borrow_mut().extend(ids.iter().map(|id| (id.clone(), servers)));
+        }
+        Ok(&mut self.inner)
+    }
+
+    fn hosts(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
+        self.reach(Call::Read)?.attend(me)
+    }
+
+    fn write(&mut self, now: Time, steps: &[Step], _: Duration) -> Result<Vec<Outcome>> {
         let mut outcomes = Vec::new();
         for part in parts(steps, MAX_STEPS) {
             self.meddle();

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use host::{Host, OwnChild};
 
 use super::LOOK;
+use base::reason::Reason;
 
 /// How long before the end of a claim its command is stopped, in seconds; a third of the claim where that is shorter.
 const MARGIN: i64 = 30;
@@ -53,7 +54,7 @@ pub(super) struct Stopped {
     /// For how many seconds nothing was heard of the board.
     pub(super) unheard: i64,
     /// What of it still lives, in words.
-    pub(super) how: Result<(), String>,
+    pub(super) how: Result<(), Reason>,
 }
 
 impl Fence {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::*;
 use crate::Here;
-use ::board::testing::{Call, SharedOver};
+use ::board::testing::{Call, Over};
 use ::board::{Attendance, Attended, Board, BoardId, Location, NewTask};
 use config::Config;
 
@@ -34,12 +34,12 @@ fn no_answer(kind: Kind, what: &str) -> Error {
     Error::new(kind, "postgres://db.lan/agents", what)
 }
 
-impl SharedOver for Server {
+impl Over for Server {
     fn inner(&self) -> &dyn Board {
         &*self.board
     }
 
-    fn reach(&mut self, call: Call) -> Result<&mut dyn Board> {
+    fn reach(&mut self, call: Call<'_>) -> Result<&mut dyn Board> {
         let one_less = |left: &Cell<u32>| left.replace(left.get().saturating_sub(1)) > 0;
         if call == Call::Write && one_less(&self.line.full) {
             return Err(no_answer(Kind::Io, "no space left on the device"));
@@ -50,11 +50,11 @@ impl SharedOver for Server {
         Ok(&mut *self.board)
     }
 
-    fn hosts(&mut self, me: &Attendance<'_>) -> Result<Attended> {
+    fn hosts(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
         assert_eq!((me.duty, me.program), (Duty::Works, HAND));
         self.reach(Call::Read)?;
         self.line.attended.set(self.line.attended.get() + 1);
-        Ok(Attended { now: SERVERS_TIME, before: None, hosts: Vec::new() })
+        Ok(Some(Attended { now: SERVERS_TIME, before: None, hosts: Vec::new() }))
     }
 
     fn named(&self) -> &BoardId {

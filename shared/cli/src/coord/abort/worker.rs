@@ -7,6 +7,7 @@ use serde_json::json;
 use super::super::work::Work;
 use super::super::{Coord, refused};
 use base::error::Result;
+use base::reason::Reason;
 use coord::{Mapping, MappingStatus, mapping};
 use host::Life;
 use policy::attempts::worker::AtWork;
@@ -39,7 +40,7 @@ impl Coord<'_> {
     /// Stops what lives of a session whose run has ended: its harness gives it a while after its last word.
     fn abort_left(&mut self, m: &Mapping, reason: Option<&str>) -> Result<u8> {
         let at = m.session.as_str();
-        let not = |why: String| refused(at, format!("{why}; nothing was changed on the board"));
+        let not = |why: Reason| refused(at, format!("{why}; nothing was changed on the board"));
         let left = self.alive(m).map_err(not)?;
         if left.is_empty() && !m.waits {
             return self.had_ended(m);
@@ -51,7 +52,7 @@ impl Coord<'_> {
         left.iter().filter_map(of_run).any(|target| host.stop_harness(&target, &words) == Ok(true));
         host.stop_left(&m.task, m.run).map_err(not)?;
         if let Some(pid) = host.left_by_run(&m.task, m.run).map_err(not)?.first() {
-            return Err(not(format!("process {pid} of it lives on")));
+            return Err(not(format!("process {pid} of it lives on").into()));
         }
         self.stopped(m, MappingStatus::Aborted, reason)?;
         let word = if left.is_empty() { "waited for an answer" } else { "stopped" };
@@ -67,10 +68,10 @@ impl Coord<'_> {
     ///
     /// # Errors
     /// Why that cannot be told from here, in words.
-    pub(in super::super) fn alive(&mut self, m: &Mapping) -> std::result::Result<Vec<i64>, String> {
+    pub(in super::super) fn alive(&mut self, m: &Mapping) -> std::result::Result<Vec<i64>, Reason> {
         let host = &self.hand.here.host;
         if !host.is_here(&m.host) {
-            return Err(format!("it ran on {}, and whether it lives cannot be told from here", m.host));
+            return Err(format!("it ran on {}, and whether it lives cannot be told from here", m.host).into());
         }
         let task = self.hand.look(&m.task).map_err(|e| e.what)?;
         let claim = task.events.iter().rfind(|e| e.kind == EventKind::Claimed && e.run == m.run);
@@ -94,20 +95,19 @@ impl Coord<'_> {
     /// Stops the worker of a mapping and all of its run, and sees that nothing of it is left. Whether it had to.
     fn stop_worker(&mut self, m: &Mapping) -> Result<bool> {
         let at = m.session.as_str();
-        let not = |why: String| refused(at, format!("{why}; nothing was changed on the board"));
+        let not = |why: Reason| refused(at, format!("{why}; nothing was changed on the board"));
         let task = self.hand.look(&m.task)?;
         let Some(AtWork { look, target, .. }) = self.worker(&task)? else { return Ok(false) };
         let host = &self.hand.here.host;
         let was_alive = match (look.life, target) {
             (Life::Unknown, _) => {
                 let why = format!("whether its worker lives cannot be told from here: {}", look.because);
-                return Err(not(why).hint("abort it on the host it runs on"));
+                return Err(not(why.into()).hint("abort it on the host it runs on"));
             }
             (Life::Alive, None) => {
                 let pid = look.worker_pid.unwrap_or(0);
-                return Err(not(format!(
-                    "pid {pid} does not prove that it is its worker, so it is not stopped"
-                )));
+                let why = format!("pid {pid} does not prove that it is its worker, so it is not stopped");
+                return Err(not(why.into()));
             }
             (Life::Alive, Some(target)) => {
                 let words = Work::words(&m.task, m.run.unwrap_or(0)).join(" ");
@@ -127,7 +127,7 @@ impl Coord<'_> {
         host.stop_left(&m.task, m.run).map_err(not)?;
         match host.left_by_run(&m.task, m.run).map_err(not)?.first() {
             None => Ok(was_alive),
-            Some(pid) => Err(not(format!("process {pid} of it lives on"))),
+            Some(pid) => Err(not(format!("process {pid} of it lives on").into())),
         }
     }
 }

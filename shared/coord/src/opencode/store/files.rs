@@ -10,6 +10,7 @@ use crate::SessionId;
 use crate::evidence::Rows;
 use crate::opencode::rows::{Times, in_order};
 use base::error::{Error, Kind, Result};
+use base::reason::Reason;
 use logs::handle::{Owner, check, open};
 use logs::session::Millis;
 use logs::usage::store::MAX_ROW;
@@ -71,7 +72,7 @@ fn entry(file: DirEntry) -> Option<Entry> {
 /// Reads a file; `None` where it was removed just now. When the row was made stands in it, if anywhere.
 fn read(entry: Entry) -> Result<Option<Row>> {
     let path = entry.file.path();
-    let bad = |why: String| Error::new(Kind::Permission, path.display(), why);
+    let bad = |why: Reason| Error::new(Kind::Permission, path.display(), why);
     let Some(file) = open(&path).map_err(bad)? else { return Ok(None) };
     check(&file.metadata().map_err(|e| Error::io(path.display(), &e))?, Owner::Ourselves).map_err(bad)?;
     let mut text = String::new();

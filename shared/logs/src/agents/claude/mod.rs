@@ -29,6 +29,7 @@ use crate::vitals::Worker;
 use crate::{Line, SignalKind};
 use base::cause::Cause;
 use base::clip::clip;
+use base::reason::Reason;
 
 mod line;
 mod place;
@@ -173,7 +174,7 @@ impl Agent for Claude {
         ask: &UsageAsk<'_>,
         worker: Option<Worker>,
         _: &mut Cache,
-    ) -> Result<Option<PathBuf>, String> {
+    ) -> Result<Option<PathBuf>, Reason> {
         place::pointed(ask.homes.get(self.name()), worker)
     }
 

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use crate::agents::newest::{MAX_ENTRIES, MAX_FILES, newest};
 use crate::handle::{Owner, check, open};
 use crate::vitals::Worker;
+use base::reason::Reason;
 
 /// Most bytes of a pointer.
 const MAX_POINTER: u64 = 64 << 10;
@@ -27,14 +28,14 @@ struct Pointer {
 }
 
 /// The transcript a worker's own pointer leads to.
-pub(super) fn pointed(home: Option<&Path>, worker: Option<Worker>) -> Result<Option<PathBuf>, String> {
+pub(super) fn pointed(home: Option<&Path>, worker: Option<Worker>) -> Result<Option<PathBuf>, Reason> {
     let Some((home, worker)) = home.zip(worker) else { return Ok(None) };
     let path = home.join("sessions").join(format!("{}.json", worker.pid));
-    let bad = |why: String| format!("the agent's session pointer {}: {why}", path.display());
+    let bad = |why: Reason| why.at(format_args!("the agent's session pointer {}", path.display()));
     let Some(file) = open(&path).map_err(bad)? else { return Ok(None) };
-    check(&file.metadata().map_err(|e| bad(e.to_string()))?, Owner::Ourselves).map_err(bad)?;
+    check(&file.metadata().map_err(|e| bad(e.into()))?, Owner::Ourselves).map_err(bad)?;
     let mut text = String::new();
-    file.take(MAX_POINTER).read_to_string(&mut text).map_err(|e| bad(e.to_string()))?;
+    file.take(MAX_POINTER).read_to_string(&mut text).map_err(|e| bad(e.into()))?;
     let pointer: Pointer = serde_json::from_str(&text).map_err(|_| bad("not what it should be".into()))?;
     let stated = match &pointer.start {
         serde_json::Value::String(text) => text.trim().parse().ok(),

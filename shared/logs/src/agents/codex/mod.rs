@@ -23,6 +23,7 @@ use crate::signal::MAX_WORDS;
 use crate::usage::Usage;
 use crate::vitals::Worker;
 use crate::{Line, SignalKind};
+use base::reason::Reason;
 use base::time::Time;
 
 mod line;
@@ -144,7 +145,7 @@ impl Agent for Codex {
         ask: &UsageAsk<'_>,
         _: Option<Worker>,
         cache: &mut Cache,
-    ) -> Result<Option<PathBuf>, String> {
+    ) -> Result<Option<PathBuf>, Reason> {
         rollouts::held(ask, cache)
     }
 

@@ -14,6 +14,7 @@ use crate::cache::Cache;
 use crate::handle::{Owner, bytes, check, open};
 use crate::session::Millis;
 use crate::usage::window::{When, Window};
+use base::reason::Reason;
 
 /// Most bytes of a first line: it holds the model's instructions, 22 KB of it.
 const MAX_HEAD: u64 = 256 << 10;
@@ -33,7 +34,7 @@ struct Head {
 }
 
 /// The rollout a living worker holds open, or held open when it was last seen alive. Threads of its subagents lie beside it.
-pub(super) fn held(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<PathBuf>, String> {
+pub(super) fn held(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<PathBuf>, Reason> {
     let key = format!("held:{}:{}", ask.task, ask.from.0);
     if ask.held.is_empty() {
         let known = cache.log(&key);

@@ -30,14 +30,15 @@ use crate::usage::store::{Store, told};
 use crate::usage::window::Window;
 use crate::usage::{Tokens, Usage};
 use crate::vitals::Vitals;
+use base::reason::Reason;
 
 /// What the sessions of an attempt at a task of a Hermes board used; `None` where nothing of Hermes tells of one.
-pub(crate) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, String> {
+pub(crate) fn read(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, Reason> {
     Ok(gathered(ask, cache)?.map(|all| all.usage))
 }
 
 /// How the attempt fares; `None` where nothing of Hermes tells of it. Sums alone where its store cannot be read.
-pub(crate) fn vitals(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Vitals>, String> {
+pub(crate) fn vitals(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Vitals>, Reason> {
     let Some(all) = gathered(ask, cache)? else { return Ok(None) };
     let usage = all.usage;
     let Some((session, talk)) = all.talk.filter(|(_, talk)| talk.tells_answers) else {
@@ -71,7 +72,7 @@ struct Gathered {
     heard: Option<Millis>,
 }
 
-fn gathered(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Gathered>, String> {
+fn gathered(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Gathered>, Reason> {
     let Some(home) = ask.root.zip(ask.profile).and_then(|(root, name)| provider::home(root, name)) else {
         return Ok(None);
     };
@@ -94,7 +95,7 @@ fn gathered(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Gathered>, S
         }
     }
     if ids.is_empty() {
-        return if why.is_empty() { Ok(None) } else { Err(why.join("; ")) };
+        return if why.is_empty() { Ok(None) } else { Err(why.join("; ").into()) };
     }
     let mut sessions = log.mine(&window);
     let stored = Stored { home: &home, ids: &ids, window: &window, log: &log };
@@ -105,7 +106,7 @@ fn gathered(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Gathered>, S
         }
         other => {
             let Some(mut usage) = log.total(&sessions).map(|log| of_log(&log, ask)) else {
-                return other.map(|_| None).map_err(|reason| format!("{}: {reason}", stored.shown()));
+                return other.map(|_| None).map_err(|reason| reason.at(stored.shown()));
             };
             usage.source = Some(shown(&place.display().to_string()));
             let at = stored.shown();
@@ -143,7 +144,7 @@ fn counted<C: Count>(
     window: Window,
     new: C,
     cache: &mut Cache,
-) -> Result<Option<C>, String> {
+) -> Result<Option<C>, Reason> {
     let sort = format!("{sort}:{}", ask.task);
     let scanned = Scan { sort: &sort, path, owner: Owner::Anybody, window, now: ask.now, most: MAX_READ };
     Ok(scan(&scanned, cache, |_, _| Ok(Some(Begun { count: new, sure: true })))?.map(|c| c.count))
@@ -166,12 +167,12 @@ impl Stored<'_> {
         shown(&self.path().display().to_string())
     }
 
-    fn read(&self, ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<(Usage, Sums, Talk)>, String> {
+    fn read(&self, ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<(Usage, Sums, Talk)>, Reason> {
         let path = self.path();
         // To open a store that nobody has open makes files beside it; another user's would then be ours.
         let Some(store) = Store::open(&path)? else { return Ok(None) };
-        let Some(sums) = sums(&store, self.ids, self.window).map_err(|e| told(&e))? else { return Ok(None) };
-        let talk = self.talk(&store, &sums, ask, cache).map_err(|e| told(&e))?;
+        let Some(sums) = sums(&store, self.ids, self.window).map_err(told)? else { return Ok(None) };
+        let talk = self.talk(&store, &sums, ask, cache).map_err(told)?;
         let mut usage = sums.usage(&talk, ask.prices);
         let at = shown(&path.display().to_string());
         usage.source =

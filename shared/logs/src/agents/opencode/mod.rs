@@ -24,6 +24,7 @@ use crate::usage::store::{MAX_ROW, Store, told};
 use crate::usage::window::{When, Window};
 use crate::usage::{Tokens, Usage};
 use base::count::things;
+use base::reason::Reason;
 
 /// Most sessions of one attempt, those of subagents included.
 const MAX_SESSIONS: usize = 200;
@@ -59,10 +60,10 @@ pub(crate) fn place(named: &Path) -> (PathBuf, Option<String>) {
 }
 
 /// Reads a store: one session of it, else those that worked in the task's folder during the attempt; with their children.
-pub(crate) fn read(ask: &UsageAsk<'_>, path: &Path, session: Option<&str>) -> Result<Usage, String> {
+pub(crate) fn read(ask: &UsageAsk<'_>, path: &Path, session: Option<&str>) -> Result<Usage, Reason> {
     let (mut reading, sessions) = opened(ask, path, session)?;
     for one in &sessions {
-        reading.session(one).map_err(|e| told(&e))?;
+        reading.session(one).map_err(told)?;
     }
     let mut usage = reading.sums.usage(ask.prices);
     if reading.left_out || sessions.len() >= MAX_SESSIONS {
@@ -78,7 +79,7 @@ pub(crate) fn read(ask: &UsageAsk<'_>, path: &Path, session: Option<&str>) -> Re
 }
 
 /// Opens a store, and finds the sessions in it that are the attempt's.
-fn opened(ask: &UsageAsk<'_>, path: &Path, session: Option<&str>) -> Result<(Reading, Vec<Session>), String> {
+fn opened(ask: &UsageAsk<'_>, path: &Path, session: Option<&str>) -> Result<(Reading, Vec<Session>), Reason> {
     let store = Store::open(path)?.ok_or("there is no such file")?;
     let times = ["session_id", "time_created", "time_updated", "data"];
     let is_known = store.has("session", &["id", "parent_id", "directory", "time_created"])
@@ -89,7 +90,7 @@ fn opened(ask: &UsageAsk<'_>, path: &Path, session: Option<&str>) -> Result<(Rea
     }
     let window = Window::new(ask.from, ask.to, ask.next, ask.now);
     let reading = Reading { store, window, sums: Sums::default(), rows: 0, left_out: false };
-    let sessions = reading.sessions(ask, session).map_err(|e| told(&e))?;
+    let sessions = reading.sessions(ask, session).map_err(told)?;
     if sessions.is_empty() {
         return Err(match (session, ask.workspace) {
             (Some(_), _) => "it has no such session".into(),

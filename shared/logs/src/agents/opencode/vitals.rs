@@ -12,6 +12,7 @@ use crate::agents::record::Record;
 use crate::agents::vitals::of_record;
 use crate::session::{Millis, Obj};
 use crate::vitals::Vitals;
+use base::reason::Reason;
 
 const Q_ACTIVE: &str =
     "SELECT max(at) FROM (SELECT max(time_updated) AS at FROM message WHERE session_id = ?1
@@ -22,11 +23,11 @@ pub(crate) fn vitals(
     ask: &UsageAsk<'_>,
     path: &std::path::Path,
     session: Option<&str>,
-) -> Result<Option<Vitals>, String> {
+) -> Result<Option<Vitals>, Reason> {
     let (mut reading, sessions) = super::opened(ask, path, session)?;
     let mut record = Record::default();
     for one in &sessions {
-        reading.follow(one, &mut record).map_err(|e| super::told(&e))?;
+        reading.follow(one, &mut record).map_err(super::told)?;
     }
     let usage = super::read(ask, path, session)?;
     let vitals = of_record(&record, Priced { prices: ask.prices, agent: None });

@@ -12,7 +12,7 @@ use base::cause::Cause;
 use base::error::{Error, Kind};
 use base::time::Time;
 use board::hermes::Trail;
-use board::testing::{Call, NOW, SharedOver, ago, detail};
+use board::testing::{Call, NOW, Over, ago, detail};
 use board::{
     Attendance, Attended, Change, HOST_LEASE, Location, Neighbour, NewTask, Rule, Status, Step, StepAction,
     hermes,
@@ -43,16 +43,16 @@ struct Several {
     is_back: bool,
 }
 
-impl SharedOver for Several {
+impl Over for Several {
     fn inner(&self) -> &dyn Board {
         &*self.inner
     }
 
-    fn reach(&mut self, _: Call) -> Result<&mut dyn Board> {
+    fn reach(&mut self, _: Call<'_>) -> Result<&mut dyn Board> {
         Ok(&mut *self.inner)
     }
 
-    fn hosts(&mut self, me: &Attendance<'_>) -> Result<Attended> {
+    fn hosts(&mut self, me: &Attendance<'_>) -> Result<Option<Attended>> {
         if self.is_away {
             return Err(Error::new(Kind::Busy, "board", "the server does not answer"));
         }
@@ -62,7 +62,7 @@ impl SharedOver for Several {
             self.others = vec![neighbour(20)];
         }
         let hosts = [&[here], &self.others[..]].concat();
-        Ok(Attended { now: NOW, before: Some(ago(60)), hosts })
+        Ok(Some(Attended { now: NOW, before: Some(ago(60)), hosts }))
     }
 }
 
