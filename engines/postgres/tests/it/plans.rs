@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base::time::Time;
 use board::prune::prune;
-use board::{Answer, Attendance, Board, Change, Duty, NewTask, Status, hermes};
+use board::{Answer, Attendance, Begin, Board, Change, Duty, NewTask, Status, hermes};
 use serde_json::json;
 use watchbill_postgres::PostgresBoard;
 
@@ -84,7 +84,7 @@ fn everything(board: &mut PostgresBoard) {
     assert_eq!(outcomes[0].word(), "applied", "{outcomes:?}");
     for whose in [&[Some("luna")][..], &[None, Some("luna")]] {
         let mut offers = 0;
-        let taken = board.take_next(NOW, whose, PATIENCE, &mut |seen| {
+        let taken = board.take_next(NOW, whose, Begin::At(0), PATIENCE, &mut |seen| {
             offers += 1;
             let claim = hermes::claimed(seen, "h1:7", NOW.plus(900), Some(7), None, &trail());
             if offers < 3 {
