@@ -550,7 +550,12 @@ pub(crate) fn ended(server: &mut Server, since: Time, most: u32) -> Result<Vec<S
     Ok(server.rows(sql, args![i64::from(most), since.0])?.iter().map(|row| row.get(0)).collect())
 }
 
-/// The newest events of the board, oldest first; of these kinds alone, where there are some.
+/// Of how many events in a row all must be too old for the rest to be. A clock that was set back for fewer events than this hides nothing
+/// that was written before it.
+const PART: i64 = 1_000;
+
+/// The newest events of the board, oldest first; of these kinds alone, where there are some. A window of hours is most often full long before
+/// `most`: it is gone back part by part, as far as one holds an event of the window.
 pub(crate) fn events(
     server: &mut Server,
     kinds: Option<&[EventKind]>,
@@ -558,9 +563,20 @@ pub(crate) fn events(
     most: u32,
 ) -> Result<Vec<(String, Event)>, Fault> {
     let kinds =
-        kinds.map(|kinds| format!("WHERE kind IN ({})", EventKind::quoted(kinds))).unwrap_or_default();
+        kinds.map_or_else(|| "true".to_owned(), |kinds| format!("kind IN ({})", EventKind::quoted(kinds)));
+    let part = |before: &str| {
+        format!(
+            "SELECT min(id), max(created_at) FROM (SELECT id, created_at FROM task_events WHERE {kinds} {before} \
+             ORDER BY id DESC LIMIT {PART}) events"
+        )
+    };
+    let (first, next) = (part(""), part("AND id < part.lowest"));
     let sql = format!(
-        "SELECT task_id, {EVENT} FROM (SELECT * FROM task_events {kinds} ORDER BY id DESC LIMIT $1) newest \
+        "WITH RECURSIVE part(n, lowest, latest) AS (SELECT 1, first.* FROM ({first}) first UNION ALL \
+         SELECT part.n + 1, next.* FROM part, LATERAL ({next}) next \
+         WHERE part.latest >= $2 AND part.n * {PART} < $1) \
+         SELECT task_id, {EVENT} FROM (SELECT * FROM task_events WHERE {kinds} \
+         AND id >= (SELECT min(lowest) FROM part WHERE latest >= $2) ORDER BY id DESC LIMIT $1) newest \
          WHERE created_at >= $2 ORDER BY id"
     );
     let rows = server.rows(&sql, args![i64::from(most), since.0])?;

@@ -151,6 +151,38 @@ fn a_session_event_is_told_however_late_it_was_committed() {
     assert_eq!(sorted, [1, 2, 3, 4, 5, 6, 7], "told as {told:?}");
 }
 
+/// The events of a window lie in many parts of the table, with old ones among them: none is left out before a whole part is too old.
+#[test]
+fn the_newest_events_are_all_that_lie_before_a_part_that_is_too_old() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let mut board = place.open();
+    add(&mut board, "t_000000a1", Status::Ready, &[]);
+    let mut hand = place.hand();
+    hand.batch_execute("DELETE FROM task_events").unwrap();
+    let mut say = |many: i64, ago: i64, kind: &str| {
+        let sql = "INSERT INTO task_events (task_id, kind, payload, created_at) \
+                   SELECT 't_000000a1', $1, '{}', $2 FROM generate_series(1, $3::bigint)";
+        hand.execute(sql, &[&kind, &NOW.plus(-ago).0, &many]).unwrap();
+    };
+    say(300, 50, "edited");
+    say(2_500, 500, "edited");
+    say(1_700, 50, "edited");
+    // A host whose clock was behind wrote these.
+    say(900, 500, "edited");
+    say(40, 50, "assigned");
+    say(1_200, 50, "edited");
+    let mut count = |since: i64, most: u32| board.events(NOW.plus(-since), most).unwrap().len();
+    assert_eq!(count(100, 20_000), 1_700 + 40 + 1_200);
+    assert_eq!(count(100, 2_400), 1_200 + 40 + 260);
+    assert_eq!(count(100, 700), 700);
+    assert_eq!(count(49, 20_000), 0);
+    assert_eq!(count(900, 20_000), 300 + 2_500 + 1_700 + 900 + 40 + 1_200);
+    assert_eq!(board.turns(NOW.plus(-100), 20_000).unwrap().len(), 40);
+    hand.batch_execute("DELETE FROM task_events").unwrap();
+    assert_eq!(board.events(NOW.plus(-100), 20_000).unwrap(), []);
+}
+
 #[test]
 fn a_child_is_freed_by_the_last_of_two_parents_that_end_at_once() {
     let Some(server) = shared() else { return };
