@@ -27,8 +27,8 @@ use board::change::{MAX_STEPS, parts};
 use board::copy::{Source, Target};
 use board::prune::{self, Asked, Sum};
 use board::{
-    Answer, Attendance, Attended, Board, BoardId, Comment, Detail, Duty, Entry, Event, EventKind, Link, Mode,
-    Outcome, Run, Status, Step, Task, Timeline, noted,
+    Answer, Attendance, Attended, Begin, Board, BoardId, Comment, Detail, Duty, Entry, Event, EventKind,
+    Link, Mode, Outcome, Run, Status, Step, Task, Timeline, noted,
 };
 
 use self::address::Address;
@@ -575,6 +575,7 @@ impl Board for PostgresBoard {
         &mut self,
         now: Time,
         of: &[Option<&str>],
+        begin: Begin<'_>,
         patience: Duration,
         answer: &mut dyn FnMut(&Detail) -> Answer,
     ) -> Result<Option<(Detail, Outcome)>> {
@@ -598,7 +599,9 @@ impl Board for PostgresBoard {
                 patience,
                 unsure: &unsure,
             };
-            carried_out(server, plans, part, |server, part| take(server, part, of, &mut taken, answer))
+            carried_out(server, plans, part, |server, part| {
+                take(server, part, (of, begin), &mut taken, answer)
+            })
         });
         hinted(done, &unsure, "it did not say whether the task was taken; look at it first")
     }

@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use base::clip::clip;
 use base::time::Time;
 use board::{
-    CardMade, Comment, Detail, Entry, Event, EventKind, Fronts, Kin, Link, MAX_COMMENTS, MAX_EVENTS,
+    Begin, CardMade, Comment, Detail, Entry, Event, EventKind, Fronts, Kin, Link, MAX_COMMENTS, MAX_EVENTS,
     MAX_FRONT, MAX_RUNS, MAX_TEXT, MAX_TURNS, Pin, Place, Run, Status, Task, its_cards, open_cards, title,
     verification,
 };
@@ -261,17 +261,19 @@ pub(crate) fn links(server: &mut Server, of: &[Status]) -> Result<Vec<Link>, Fau
     Ok(server.rows(sql, &[of, MANY.into()])?.iter().map(one).collect())
 }
 
-/// How many free tasks are looked for at first, and then. Those that others are just taking are among them, and that are at most as many
+/// How many free tasks are looked for at first behind the place where it begins, and then. Those that others are just taking are among them, and that are at most as many
 /// as there are connections.
 const FREE: [i64; 2] = [64, 4_096];
 
 /// The next free task of these profiles that nobody else is just taking, locked until the transaction ends; none of those that were passed.
+/// One that it is to begin with is waited for: most others are only offered it, and let it be.
 pub(crate) fn lock_next(
     server: &mut Server,
     of: &[Option<&str>],
+    begin: Begin<'_>,
     passed: &[String],
 ) -> Result<Option<String>, Fault> {
-    let mut args: Vec<Arg<'_>> = vec![FREE[0].into(), passed.iter().map(String::as_str).collect()];
+    let mut args: Vec<Arg<'_>> = vec![passed.iter().map(String::as_str).collect()];
     let mut whose = Vec::new();
     for profile in of {
         match profile {
@@ -289,21 +291,45 @@ pub(crate) fn lock_next(
         "EXISTS (SELECT FROM task_links l JOIN tasks p ON p.id = l.parent_id WHERE l.child_id = t.id";
     let open = format!("{parent} AND p.status NOT IN ('done', 'archived'))");
     let states = ["status = 'ready'".to_owned(), format!("status = 'todo' AND {parent})")];
+    let is_free = |state: &str| format!("{state} AND claim_lock IS NULL AND id <> ALL($1) AND NOT {open}");
+    let next = args.len() + 1;
+    if let Begin::With(id) = begin {
+        args.push(id.into());
+        let [ready, todo] = states.each_ref().map(|state| is_free(state));
+        let sql = format!(
+            "SELECT id FROM tasks t WHERE id = ${next} AND ({}) AND ({ready} OR {todo}) FOR NO KEY UPDATE",
+            whose.join(" OR ")
+        );
+        if let Some(row) = server.row(&sql, &args)? {
+            return Ok(Some(row.get(0)));
+        }
+        args.pop();
+    }
     let part = |whose: &String, state: &String| {
         format!(
-            "(SELECT id FROM tasks t WHERE {whose} AND {state} AND claim_lock IS NULL AND id <> ALL($2) AND NOT {open} \
-             ORDER BY priority DESC, created_at, id LIMIT $1)"
+            "(SELECT id, priority, created_at FROM tasks t WHERE {whose} AND {} \
+             ORDER BY priority DESC, created_at, id LIMIT ${next})",
+            is_free(state)
         )
     };
     let parts: Vec<String> = whose.iter().flat_map(|w| states.iter().map(move |s| part(w, s))).collect();
     // The rows are looked at again as they are once they are locked.
     let sql = format!(
-        "SELECT id FROM tasks WHERE id = ANY(ARRAY({})) AND status IN ('ready', 'todo') AND claim_lock IS NULL \
+        "SELECT id FROM tasks WHERE id = ANY(ARRAY(SELECT id FROM ({}) free ORDER BY priority DESC, created_at, id \
+         OFFSET ${})) AND status IN ('ready', 'todo') AND claim_lock IS NULL \
          ORDER BY priority DESC, created_at, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED",
-        parts.join(" UNION ALL ")
+        parts.join(" UNION ALL "),
+        next + 1
     );
-    for most in FREE {
-        args[0] = most.into();
+    args.extend([0, 0].map(Arg::from));
+    let behind = match begin {
+        Begin::At(place) => i64::try_from(place).unwrap_or(i64::MAX).min(FREE[1]),
+        Begin::With(_) => 0,
+    };
+    let behind_and_head = if behind > 0 { &[behind, 0][..] } else { &[0] };
+    for (behind, most) in behind_and_head.iter().flat_map(|behind| FREE.map(|most| (*behind, most))) {
+        args[next - 1] = (behind + most).into();
+        args[next] = behind.into();
         if let Some(row) = server.row(&sql, &args)? {
             return Ok(Some(row.get(0)));
         }
@@ -524,7 +550,12 @@ pub(crate) fn ended(server: &mut Server, since: Time, most: u32) -> Result<Vec<S
     Ok(server.rows(sql, args![i64::from(most), since.0])?.iter().map(|row| row.get(0)).collect())
 }
 
-/// The newest events of the board, oldest first; of these kinds alone, where there are some.
+/// Of how many events in a row all must be too old for the rest to be. A clock that was set back for fewer events than this hides nothing
+/// that was written before it.
+const PART: i64 = 1_000;
+
+/// The newest events of the board, oldest first; of these kinds alone, where there are some. A window of hours is most often full long before
+/// `most`: it is gone back part by part, as far as one holds an event of the window.
 pub(crate) fn events(
     server: &mut Server,
     kinds: Option<&[EventKind]>,
@@ -532,9 +563,20 @@ pub(crate) fn events(
     most: u32,
 ) -> Result<Vec<(String, Event)>, Fault> {
     let kinds =
-        kinds.map(|kinds| format!("WHERE kind IN ({})", EventKind::quoted(kinds))).unwrap_or_default();
+        kinds.map_or_else(|| "true".to_owned(), |kinds| format!("kind IN ({})", EventKind::quoted(kinds)));
+    let part = |before: &str| {
+        format!(
+            "SELECT min(id), max(created_at) FROM (SELECT id, created_at FROM task_events WHERE {kinds} {before} \
+             ORDER BY id DESC LIMIT {PART}) events"
+        )
+    };
+    let (first, next) = (part(""), part("AND id < part.lowest"));
     let sql = format!(
-        "SELECT task_id, {EVENT} FROM (SELECT * FROM task_events {kinds} ORDER BY id DESC LIMIT $1) newest \
+        "WITH RECURSIVE part(n, lowest, latest) AS (SELECT 1, first.* FROM ({first}) first UNION ALL \
+         SELECT part.n + 1, next.* FROM part, LATERAL ({next}) next \
+         WHERE part.latest >= $2 AND part.n * {PART} < $1) \
+         SELECT task_id, {EVENT} FROM (SELECT * FROM task_events WHERE {kinds} \
+         AND id >= (SELECT min(lowest) FROM part WHERE latest >= $2) ORDER BY id DESC LIMIT $1) newest \
          WHERE created_at >= $2 ORDER BY id"
     );
     let rows = server.rows(&sql, args![i64::from(most), since.0])?;

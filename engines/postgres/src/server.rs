@@ -284,6 +284,11 @@ impl Fault {
         e.source().is_some_and(|e| e.to_string() == "database does not allow writes")
     }
 
+    /// Whether a lock was waited for in vain.
+    pub(crate) fn is_locked(&self) -> bool {
+        self.code() == "55P03"
+    }
+
     /// Whether the same transaction may go through in a moment.
     pub(crate) fn is_passing(&self) -> bool {
         let code = self.code();

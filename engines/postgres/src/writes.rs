@@ -13,7 +13,7 @@ use board::change::{Change, NewTask, Outcome, Step};
 use board::image::{Cell, Column};
 use board::rows::{End, Past, Rows, To, may_be_refused, step};
 use board::several_hosts::OVERTAKEN;
-use board::{Answer, Detail, EventKind, Status, Task};
+use board::{Answer, Begin, Detail, EventKind, Status, Task};
 use serde_json::Value;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -63,18 +63,27 @@ fn is_of_before(steps: &[Step], timeline: u32) -> bool {
 pub(crate) fn take(
     server: &mut Server,
     part: &Part<'_>,
-    of: &[Option<&str>],
+    (of, begin): (&[Option<&str>], Begin<'_>),
     taken: &mut Option<Detail>,
     answer: &mut dyn FnMut(&Detail) -> Answer,
 ) -> Result<Option<(Detail, Outcome)>, Fault> {
-    let mut passed = Vec::new();
+    let (mut begin, mut passed) = (begin, Vec::new());
     loop {
         server.begin(WRITE, part.patience)?;
         let tried = part.unsure.get();
         if tried && let Some(done) = enter(server, part)? {
             return Ok(taken.take().zip(done.into_iter().next()));
         }
-        let Some(id) = lock_next(server, of, &passed)? else { break };
+        let locked = match lock_next(server, of, begin, &passed) {
+            // Another connection holds it for long: another task is begun with.
+            Err(fault) if fault.is_locked() => {
+                begin = Begin::At(0);
+                server.batch("ROLLBACK")?;
+                continue;
+            }
+            locked => locked?,
+        };
+        let Some(id) = locked else { break };
         let seen = look(server, &[&id])?.remove(&id).filter(|d| d.may_be_claimed(true).is_ok());
         match seen.map(|seen| (answer(&seen), seen)) {
             Some((Answer::Take(step), mut seen)) => {

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::{
-    Answer, Attendance, Attended, Board, BoardId, Comment, Detail, Entry, Event, History, Link, Location,
-    Mode, Outcome, Run, Status, Step, Task, Timeline,
+    Answer, Attendance, Attended, Begin, Board, BoardId, Comment, Detail, Entry, Event, History, Link,
+    Location, Mode, Outcome, Run, Status, Step, Task, Timeline,
 };
 use base::error::Result;
 use base::time::Time;
@@ -267,10 +267,11 @@ impl Board for KeptBoard {
         &mut self,
         now: Time,
         of: &[Option<&str>],
+        begin: Begin<'_>,
         patience: Duration,
         answer: &mut dyn FnMut(&Detail) -> Answer,
     ) -> Result<Option<(Detail, Outcome)>> {
-        self.reads.borrow_mut().board.take_next(now, of, patience, answer)
+        self.reads.borrow_mut().board.take_next(now, of, begin, patience, answer)
     }
 }
 

@@ -704,6 +704,30 @@ pub enum Answer {
     Stop,
 }
 
+/// Where in the queue [`Board::take_next`] begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begin<'a> {
+    /// So many free tasks behind the head; at the head where there are not so many.
+    At(usize),
+    /// With this task, if it is free; else at the head.
+    With(&'a str),
+}
+
+impl Begin<'_> {
+    /// Brings the ids of all free tasks from dispatch order into the order in which they are offered.
+    pub fn order(self, free: &mut [String]) {
+        match self {
+            Begin::At(place) if place < free.len() => free.rotate_left(place),
+            Begin::At(_) => {}
+            Begin::With(id) => {
+                if let Some(at) = free.iter().position(|one| one == id) {
+                    free[..=at].rotate_right(1);
+                }
+            }
+        }
+    }
+}
+
 /// A task board, in domain terms. Synchronous; one pass uses one board at a time.
 pub trait Board {
     /// Who it is.
@@ -937,10 +961,11 @@ pub trait Board {
     }
 
     /// Takes the next free task of these profiles; `None` among them is nobody. Free is what may be claimed, as
-    /// [`Detail::may_be_claimed`] tells it, and it is offered in dispatch order.
+    /// [`Detail::may_be_claimed`] tells it, and it is offered in dispatch order, from where `begin` says; behind the last one the
+    /// order goes on at its head.
     ///
     /// From the offer until the answer is carried out nobody else takes the task, or moves it: so the answer must not be slow. What
-    /// others are just taking is not offered. A try that fails for a reason that passes is made again, and offers again.
+    /// others are just taking is not offered; but that of [`Begin::With`] is waited for. A try that fails for a reason that passes is made again, and offers again.
     ///
     /// Gives the task as it was offered, with the whole texts of its comments, and what became of the step; `None` where nothing is
     /// free, or where the answer was [`Answer::Stop`].
@@ -953,15 +978,18 @@ pub trait Board {
         &mut self,
         now: Time,
         of: &[Option<&str>],
+        begin: Begin<'_>,
         patience: Duration,
         answer: &mut dyn FnMut(&Detail) -> Answer,
     ) -> Result<Option<(Detail, Outcome)>> {
         let ready = self.glance(&[Status::Ready, Status::Todo])?;
-        for task in ready.into_iter().filter(|t| of.contains(&t.assignee.as_deref())) {
-            let Some(mut seen) = self.look(&[task.id])?.pop() else { continue };
-            if seen.may_be_claimed(self.is_own()).is_err() {
-                continue;
-            }
+        let of_these = ready.into_iter().filter(|t| of.contains(&t.assignee.as_deref()));
+        let mut seen = self.look(&of_these.map(|t| t.id).collect::<Vec<_>>())?;
+        seen.retain(|d| d.may_be_claimed(self.is_own()).is_ok());
+        let mut free: Vec<String> = seen.iter().map(|d| d.task.id.clone()).collect();
+        begin.order(&mut free);
+        for id in free {
+            let Some(mut seen) = self.look(&[id])?.pop() else { continue };
             match answer(&seen) {
                 Answer::Next => {}
                 Answer::Stop => break,

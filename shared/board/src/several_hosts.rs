@@ -166,6 +166,13 @@ pub struct Attended {
     pub hosts: Vec<Neighbour>,
 }
 
+impl Attended {
+    /// Whether this host did not do the same for as long as it is thought to attend, or never did.
+    pub fn is_back(&self) -> bool {
+        self.before.is_none_or(|before| self.now.since(before) > HOST_LEASE)
+    }
+}
+
 /// Whether a clock is too far off to judge by, by the milliseconds that it is ahead.
 pub fn is_off(skew_ms: i64) -> bool {
     skew_ms.unsigned_abs() > MAX_SKEW.unsigned_abs() * 1_000

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use shared::board::image::{Cell, Column, Turn};
 use shared::board::{
-    Answer, Change, Detail, FirstEvent, Link, NewTask, Outcome, Pin, RunRef, Status, hermes,
+    Answer, Begin, Change, Detail, FirstEvent, Link, NewTask, Outcome, Pin, RunRef, Status, hermes,
 };
 use shared::policy::authorship::starts_anew;
 
@@ -179,6 +179,24 @@ fn the_next_free_task_is_offered_in_dispatch_order_and_taken() {
         let second = |seen: &Detail| if seen.task.id == C { Answer::Next } else { Answer::Stop };
         let (offers, taken) = t.takes(&[Some("luna")], second);
         assert_eq!((offers, taken), (all(&[C, B]), None));
+        // From another place on, round to the ones before it. One that is not free changes nothing.
+        let in_order: Vec<&str> = [&[C, B], freed.as_slice(), &[A]].concat();
+        for place in 0..in_order.len() + 2 {
+            let (offers, _) = t.takes_from(Begin::At(place), &[Some("luna")], |_| Answer::Next);
+            let mut want = in_order.clone();
+            want.rotate_left(if place < in_order.len() { place } else { 0 });
+            assert_eq!(offers, all(&want), "{place}");
+        }
+        for first in [C, B, A, &d, &e, &f, &i, &j, &h, "t_deadbeef"] {
+            let (offers, _) = t.takes_from(Begin::With(first), &[Some("luna")], |_| Answer::Next);
+            let is_it = |id: &&str| *id == first;
+            let want = in_order
+                .iter()
+                .copied()
+                .filter(is_it)
+                .chain(in_order.iter().copied().filter(|id| !is_it(id)));
+            assert_eq!(offers, all(&want.collect::<Vec<_>>()), "{first}");
+        }
 
         t.does(B, |_| hermes::commented("rosa", &"lamp".repeat(1_250)));
         let claim = |seen: &Detail| {

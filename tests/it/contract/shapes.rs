@@ -145,10 +145,10 @@ fn without_a_column_every_board_has_it_is_none() {
     for (broken, word) in [
         ("DROP TABLE tasks", "no table `tasks`"),
         (
-            "DROP INDEX idx_tasks_status; DROP INDEX idx_tasks_assignee_status; ALTER TABLE tasks DROP COLUMN status",
+            "DROP INDEX watchbill_tasks_next; DROP INDEX idx_tasks_status; DROP INDEX idx_tasks_assignee_status; ALTER TABLE tasks DROP COLUMN status",
             "`status`",
         ),
-        ("ALTER TABLE tasks DROP COLUMN claim_lock", "`claim_lock`"),
+        ("DROP INDEX watchbill_tasks_next; ALTER TABLE tasks DROP COLUMN claim_lock", "`claim_lock`"),
     ] {
         let b = TestBoard::new();
         b.sql(broken);

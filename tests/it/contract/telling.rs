@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use shared::base::time::Time;
 use shared::board::hermes::{self, Trail};
 use shared::board::{
-    Answer, Board, Change, Comment, Detail, Event, Expect, Link, NewTask, Outcome, Pin, Run, Status, Step,
+    Answer, Begin, Board, Change, Comment, Detail, Event, Expect, Link, NewTask, Outcome, Pin, Run, Status,
+    Step,
 };
 use testkit::memory::MemoryBoard;
 
@@ -76,10 +77,20 @@ impl Teller<'_> {
     pub(super) fn takes(
         &mut self,
         of: &[Option<&str>],
+        answer: impl FnMut(&Detail) -> Answer,
+    ) -> (Vec<String>, Option<(Detail, Outcome)>) {
+        self.takes_from(Begin::At(0), of, answer)
+    }
+
+    /// The same, beginning elsewhere in the queue.
+    pub(super) fn takes_from(
+        &mut self,
+        begin: Begin<'_>,
+        of: &[Option<&str>],
         mut answer: impl FnMut(&Detail) -> Answer,
     ) -> (Vec<String>, Option<(Detail, Outcome)>) {
         let mut offers = Vec::new();
-        let taken = self.board.take_next(self.now, of, PATIENCE, &mut |seen| {
+        let taken = self.board.take_next(self.now, of, begin, PATIENCE, &mut |seen| {
             offers.push(seen.clone());
             answer(seen)
         });

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use base::error::Kind;
-use board::{Answer, Board, Detail, Mode, Outcome, Status, hermes};
+use board::{Answer, Begin, Board, Detail, Mode, Outcome, Status, hermes};
 use postgres::Client;
 use testkit::histories::{Act, Call, State, Told};
 use watchbill_postgres::{PostgresBoard, Secrets};
@@ -185,7 +185,7 @@ impl<'h> One<'h> {
 
     fn takes(&mut self, lock: &str) -> Option<String> {
         let (mut offered, begun) = (Vec::new(), self.heard.now());
-        let taken = self.board.take_next(NOW, &[Some("luna")], PATIENCE, &mut |seen| {
+        let taken = self.board.take_next(NOW, &[Some("luna")], Begin::At(0), PATIENCE, &mut |seen| {
             offered.push(seen.task.id.clone());
             let claim = hermes::claimed(seen, lock, NOW.plus(900), Some(7), None, &trail());
             Answer::Take(step(&seen.task.id, Some(seen), claim).into())

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base::error::Kind;
-use board::{Answer, Board, Change, Mode, Outcome, Status, hermes};
+use board::{Answer, Begin, Board, Change, Mode, Outcome, Status, hermes};
 use serde_json::json;
 use testkit::histories::{Act, State, Told, check};
 use watchbill_postgres::{PostgresBoard, Secrets};
@@ -221,7 +221,7 @@ fn a_claim_whose_answer_was_lost_is_that_of_the_task_it_took() {
     let folder = tempfile::tempdir().unwrap();
     let (mut board, _listener) = behind_forgetful(server, &place, folder.path());
     let mut offers = Vec::new();
-    let taken = board.take_next(NOW, &[Some("luna")], PATIENCE, &mut |seen| {
+    let taken = board.take_next(NOW, &[Some("luna")], Begin::At(0), PATIENCE, &mut |seen| {
         offers.push(seen.task.id.clone());
         let claim = hermes::claimed(seen, "h1:7", NOW.plus(900), Some(7), None, &trail());
         Answer::Take(step(&seen.task.id, Some(seen), claim).into())

@@ -1,10 +1,11 @@
 //! No statement goes through a whole table: on a board of many tasks, never analysed and analysed.
 
+use std::process::Command;
 use std::time::Duration;
 
 use base::time::Time;
 use board::prune::prune;
-use board::{Answer, Attendance, Board, Change, Duty, NewTask, Status, hermes};
+use board::{Answer, Attendance, Begin, Board, Change, Duty, NewTask, Status, hermes};
 use serde_json::json;
 use watchbill_postgres::PostgresBoard;
 
@@ -83,7 +84,7 @@ fn everything(board: &mut PostgresBoard) {
     assert_eq!(outcomes[0].word(), "applied", "{outcomes:?}");
     for whose in [&[Some("luna")][..], &[None, Some("luna")]] {
         let mut offers = 0;
-        let taken = board.take_next(NOW, whose, PATIENCE, &mut |seen| {
+        let taken = board.take_next(NOW, whose, Begin::At(0), PATIENCE, &mut |seen| {
             offers += 1;
             let claim = hermes::claimed(seen, "h1:7", NOW.plus(900), Some(7), None, &trail());
             if offers < 3 {
@@ -164,8 +165,10 @@ fn a_pass_that_only_looks_takes_twelve_round_trips_on_any_board() {
     // Far enough that nothing is answered before all of a request is sent.
     let way = Distance::to(&server.folder, Duration::from_millis(40));
     let fill = "INSERT INTO tasks (id, title, status, assignee, created_at, started_at, claim_lock, claim_expires, worker_pid)
-        SELECT 't_' || lpad(to_hex(n), 8, '0'), 'Task', 'running', 'luna', now_s() - 1200, now_s() - 1200, 'h2:7:x', now_s() + 9000, 7
-        FROM generate_series(1, $1) n; UPDATE tasks SET claim_lock = NULL, status = 'blocked' WHERE id < 't_00000005'";
+        SELECT 't_' || lpad(to_hex(n), 8, '0'), 'Task', 'running', 'luna', now_s() - 1200, now_s() - 1200, 'h2:7:x', now_s() - 60, 7
+        FROM generate_series(1, $1) n; UPDATE tasks SET claim_lock = NULL, status = 'blocked' WHERE id < 't_00000005';
+        INSERT INTO hosts (name, boot_id, program, since, seen_at, lease_until, healed_at)
+        VALUES ('h2', 'b', 'heal', now_s(), now_s(), now_s() + 9000, now_s())";
     for tasks in ["10", "300"] {
         let place = server.board();
         place.hand().batch_execute(&fill.replace("$1", tasks)).unwrap();
@@ -176,4 +179,65 @@ fn a_pass_that_only_looks_takes_twelve_round_trips_on_any_board() {
         assert!(done.stderr.is_empty(), "{}", String::from_utf8_lossy(&done.stderr));
         assert_eq!(way.counted().0, 12, "{tasks} tasks");
     }
+}
+
+/// What other hosts work on under claims that last is not looked at closely: its body, comments and history stay on the server.
+#[test]
+fn a_pass_reads_closely_only_what_its_own_host_may_decide() {
+    let Some(server) = shared() else { return };
+    let way = Distance::to(&server.folder, Duration::ZERO);
+    let fill = "INSERT INTO tasks (id, title, body, status, assignee, created_at, started_at, claim_lock, claim_expires, worker_pid)
+        SELECT 't_' || lpad(to_hex(n), 8, '0'), 'Task', repeat('word ', 10000), 'running', 'luna', now_s() - 1200, now_s() - 1200,
+        'h2:7:x', now_s() + 9000, 7 FROM generate_series(1, 100) n";
+    let place = server.board();
+    place.hand().batch_execute(fill).unwrap();
+    let machine = Machine::new("h1", &place.url);
+    let bytes = || {
+        _ = way.counted();
+        let done = machine.command_on(&way.url(&place), &["heal", "--dry-run"]).output().unwrap();
+        (String::from_utf8(done.stderr).unwrap(), way.counted().1)
+    };
+    // No `heal` ran here yet: what this host left is looked for.
+    let (_, first) = bytes();
+    assert!(first > 5_000_000, "{first} bytes");
+    machine.call(&["heal"]);
+    let (said, all) = bytes();
+    assert!(all < 100_000, "{all} bytes");
+    assert_eq!(said, "");
+    // One whose claim ran out is looked at.
+    place
+        .hand()
+        .batch_execute("UPDATE tasks SET claim_expires = now_s() - 1 WHERE id = 't_00000001'")
+        .unwrap();
+    let (_, one) = bytes();
+    assert!((50_000..150_000).contains(&(one - all)), "{one} bytes and {all}");
+}
+
+/// A host that was called gone came back: its worker of before is told of for as long as it lives, though another host has the task.
+#[test]
+fn a_worker_that_was_left_here_is_told_of_in_every_pass() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let machine = Machine::new("h1", &place.url);
+    let task = machine.said(&["board", "add", "write the report", "--assignee", "nova"]);
+    let mut worker = Command::new("sleep");
+    let mut worker = worker.arg("600").env("WATCHBILL_TASK", &task).spawn().unwrap();
+    let pid = worker.id().to_string();
+    machine.said(&["board", "claim", &task, "--worker", "nova", "--ttl", "24h", "--pid", &pid]);
+    machine.said(&["heal"]);
+    let given = "UPDATE task_runs SET ended_at = now_s(); UPDATE tasks SET claim_lock = 'h2:7:x', current_run_id = NULL, \
+                 started_at = now_s() - 1200, last_heartbeat_at = now_s() - 1200; \
+                 INSERT INTO task_runs (task_id, profile, status, claim_lock, started_at) \
+                 SELECT id, 'nova', 'running', claim_lock, now_s() - 1200 FROM tasks; \
+                 UPDATE tasks SET current_run_id = (SELECT max(id) FROM task_runs)";
+    place.hand().batch_execute(given).unwrap();
+    let told = format!("process {pid} of the attempt before still does here: kill {pid}");
+    for _ in 0..2 {
+        let done = machine.call(&["heal"]);
+        let said = [done.stdout, done.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+        assert!(done.status.code() == Some(1) && said.contains(&told), "{:?} {said}", done.status);
+    }
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    machine.said(&["heal"]);
 }

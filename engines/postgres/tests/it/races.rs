@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use base::error::Kind;
+use base::error::{Kind, Result};
 use base::time::Time;
 use board::hermes::{self, Trail};
-use board::{Answer, Board, Change, Detail, EventKind, Expect, Kin, NewTask, Outcome, Status, Step};
+use board::{Answer, Begin, Board, Change, Detail, EventKind, Expect, Kin, NewTask, Outcome, Status, Step};
 use serde_json::{Map, json};
 use watchbill_postgres::PostgresBoard;
 
@@ -149,6 +149,38 @@ fn a_session_event_is_told_however_late_it_was_committed() {
     let mut sorted = told.clone();
     sorted.sort_unstable();
     assert_eq!(sorted, [1, 2, 3, 4, 5, 6, 7], "told as {told:?}");
+}
+
+/// The events of a window lie in many parts of the table, with old ones among them: none is left out before a whole part is too old.
+#[test]
+fn the_newest_events_are_all_that_lie_before_a_part_that_is_too_old() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let mut board = place.open();
+    add(&mut board, "t_000000a1", Status::Ready, &[]);
+    let mut hand = place.hand();
+    hand.batch_execute("DELETE FROM task_events").unwrap();
+    let mut say = |many: i64, ago: i64, kind: &str| {
+        let sql = "INSERT INTO task_events (task_id, kind, payload, created_at) \
+                   SELECT 't_000000a1', $1, '{}', $2 FROM generate_series(1, $3::bigint)";
+        hand.execute(sql, &[&kind, &NOW.plus(-ago).0, &many]).unwrap();
+    };
+    say(300, 50, "edited");
+    say(2_500, 500, "edited");
+    say(1_700, 50, "edited");
+    // A host whose clock was behind wrote these.
+    say(900, 500, "edited");
+    say(40, 50, "assigned");
+    say(1_200, 50, "edited");
+    let mut count = |since: i64, most: u32| board.events(NOW.plus(-since), most).unwrap().len();
+    assert_eq!(count(100, 20_000), 1_700 + 40 + 1_200);
+    assert_eq!(count(100, 2_400), 1_200 + 40 + 260);
+    assert_eq!(count(100, 700), 700);
+    assert_eq!(count(49, 20_000), 0);
+    assert_eq!(count(900, 20_000), 300 + 2_500 + 1_700 + 900 + 40 + 1_200);
+    assert_eq!(board.turns(NOW.plus(-100), 20_000).unwrap().len(), 40);
+    hand.batch_execute("DELETE FROM task_events").unwrap();
+    assert_eq!(board.events(NOW.plus(-100), 20_000).unwrap(), []);
 }
 
 #[test]
@@ -337,7 +369,8 @@ fn takes(seen: &Detail, lock: &str) -> Answer {
 
 /// The id of the next task, taken.
 fn take(board: &mut PostgresBoard, lock: &str) -> Option<String> {
-    let taken = board.take_next(NOW, &[Some("luna")], PATIENCE, &mut |seen| takes(seen, lock)).unwrap();
+    let taken =
+        board.take_next(NOW, &[Some("luna")], Begin::At(0), PATIENCE, &mut |seen| takes(seen, lock)).unwrap();
     taken.map(|(seen, outcome)| {
         assert_eq!(outcome.word(), "applied");
         seen.task.id
@@ -386,7 +419,7 @@ fn a_task_that_another_is_just_taking_is_passed_over_and_one_that_was_declined_i
     let id = |n: usize| format!("t_{n:08x}");
     (0..3).for_each(|n| add(&mut first, &id(n), Status::Ready, &[]));
     let began = Instant::now();
-    let taken = first.take_next(NOW, &[Some("luna")], PATIENCE, &mut |seen| {
+    let taken = first.take_next(NOW, &[Some("luna")], Begin::At(0), PATIENCE, &mut |seen| {
         match seen.task.id.as_str() {
             "t_00000000" => Answer::Next,
             // While this one is held, the declined one is free again, and the one behind both is, too.
@@ -405,6 +438,60 @@ fn a_task_that_another_is_just_taking_is_passed_over_and_one_that_was_declined_i
     }
 }
 
+/// Others look at the head of the queue all the time; who got ready for a task gets it although another one was just offered it.
+#[test]
+fn a_task_that_another_is_only_offered_is_waited_for_by_who_got_ready_for_it() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let (mut first, mut second) = (place.open(), place.open());
+    let id = |n: usize| format!("t_{n:08x}");
+    (0..3).for_each(|n| add(&mut first, &id(n), Status::Ready, &[]));
+    let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN (SELECT pid FROM pg_locks \
+                 WHERE relation = to_regclass('tasks')::oid)";
+    let mut hand = place.hand();
+    // The first one lets the head of the queue be, and takes it the next time.
+    for (head, lets_be, got) in [(id(0), true, id(0)), (id(1), false, id(2))] {
+        let told = |taken: Result<Option<(Detail, Outcome)>>| taken.unwrap().map(|(seen, _)| seen.task.id);
+        let (offered, go) = std::sync::mpsc::channel();
+        let (one, other) = std::thread::scope(|scope| {
+            let (second, head) = (&mut second, head.as_str());
+            let other = scope.spawn(move || {
+                go.recv().unwrap();
+                let begin = Begin::With(head);
+                second.take_next(NOW, &[Some("luna")], begin, PATIENCE, &mut |seen| takes(seen, "h2:8"))
+            });
+            let one = first.take_next(NOW, &[Some("luna")], Begin::At(0), PATIENCE, &mut |seen| {
+                assert_eq!(seen.task.id, head);
+                offered.send(()).unwrap();
+                let until = Instant::now() + PATIENCE;
+                while hand.query_one(waits, &[]).unwrap().get::<_, i64>(0) == 0 {
+                    assert!(Instant::now() < until, "nobody waits for {head}");
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                if lets_be { Answer::Stop } else { takes(seen, "h1:7") }
+            });
+            (told(one), told(other.join().unwrap()))
+        });
+        assert_eq!((one, other), ((!lets_be).then_some(head), Some(got)));
+    }
+}
+
+/// Where it stays locked, another one is begun with.
+#[test]
+fn a_task_that_is_locked_for_long_is_waited_for_as_long_as_patience_lasts() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let mut board = place.open();
+    let id = |n: usize| format!("t_{n:08x}");
+    (0..2).for_each(|n| add(&mut board, &id(n), Status::Ready, &[]));
+    let mut other = place.hand();
+    other.batch_execute("BEGIN; SELECT FROM tasks WHERE id = 't_00000000' FOR UPDATE").unwrap();
+    let (begin, patience) = (Begin::With("t_00000000"), Duration::from_millis(200));
+    let taken = board.take_next(NOW, &[Some("luna")], begin, patience, &mut |seen| takes(seen, "h1:7"));
+    assert_eq!(taken.unwrap().map(|(seen, o)| (seen.task.id, o.word())), Some((id(1), "applied")));
+    other.batch_execute("ROLLBACK").unwrap();
+}
+
 #[test]
 fn a_worker_whose_connection_dies_while_it_takes_a_task_takes_one_task_once() {
     let Some(server) = shared() else { return };
@@ -413,7 +500,7 @@ fn a_worker_whose_connection_dies_while_it_takes_a_task_takes_one_task_once() {
     add(&mut board, "t_000000a1", Status::Ready, &[]);
     let before = look(&mut board, "t_000000a1");
     let (mut hand, mut offers) = (place.hand(), 0);
-    let taken = board.take_next(NOW, &[Some("luna")], PATIENCE, &mut |seen| {
+    let taken = board.take_next(NOW, &[Some("luna")], Begin::At(0), PATIENCE, &mut |seen| {
         offers += 1;
         assert_eq!(*seen, before, "nothing of the try that died");
         if offers == 1 {

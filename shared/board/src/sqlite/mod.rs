@@ -35,9 +35,9 @@ use super::image::{Cell, Column};
 use super::prune::{Asked, Sum};
 use super::rows::{self as meaning, End, Past, Rows, To};
 use super::{
-    Answer, Board, BoardId, Comment, Detail, Entry, Event, Fronts, History, Kin, Link, MARKER, MAX_COMMENTS,
-    MAX_EVENTS, MAX_RUNS, MAX_TEXT, MAX_TURNS, Mode, NewTask, Outcome, Run, Status, Step, Task, its_cards,
-    open_cards, title,
+    Answer, Begin, Board, BoardId, Comment, Detail, Entry, Event, Fronts, History, Kin, Link, MARKER,
+    MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TEXT, MAX_TURNS, Mode, NewTask, Outcome, Run, Status, Step, Task,
+    its_cards, open_cards, title,
 };
 use base::error::{Error, Kind, Result};
 use base::snapshot::Snapshot;
@@ -210,11 +210,13 @@ impl SqliteBoard {
 
     /// The reading statements this board uses, by name, for checks of their query plans.
     pub fn reads(&self) -> Vec<(&'static str, String)> {
-        vec![
+        let first_free = self.own.then(|| ("first free", self.texts.first_free.clone()));
+        let all = vec![
             ("glance", self.texts.glance.clone()),
             ("next state", Q_NEXT_STATE.into()),
             ("task", self.texts.task.clone()),
             ("free", self.texts.free.clone()),
+            ("any free", self.texts.any_free.clone()),
             ("titled", self.texts.titled.clone()),
             ("runs", self.texts.runs.clone()),
             ("recent runs", self.texts.recent_runs.clone()),
@@ -236,7 +238,8 @@ impl SqliteBoard {
             ("free children", Q_FREE_CHILDREN.into()),
             ("key", Q_KEY.into()),
             ("result", Q_RESULT.into()),
-        ]
+        ];
+        all.into_iter().chain(first_free).collect()
     }
 
     fn has(&self, table: &str, column: &str) -> bool {
@@ -258,19 +261,44 @@ impl SqliteBoard {
         read().map_err(|e| self.fault(&e))
     }
 
-    /// The tasks that [`Board::take_next`] may offer, in dispatch order.
-    fn free(&self, conn: &Connection, of: &[Option<&str>]) -> rusqlite::Result<Vec<String>> {
-        let states: &[Status] = if self.own { &[Status::Ready, Status::Todo] } else { &[Status::Ready] };
-        let mut statement = conn.prepare_cached(&self.texts.free)?;
+    /// The states in which a task may be free.
+    fn states_of_free(&self) -> &'static [Status] {
+        if self.own { &[Status::Ready, Status::Todo] } else { &[Status::Ready] }
+    }
+
+    /// Whether [`Board::take_next`] may offer anything.
+    fn is_any_free(&self, of: &[Option<&str>]) -> rusqlite::Result<bool> {
+        let mut statement = self.conn.prepare_cached(&self.texts.any_free)?;
+        for (profile, status) in of.iter().flat_map(|p| self.states_of_free().iter().map(move |s| (p, s))) {
+            if statement.exists(params![profile, status.as_str()])? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The tasks that [`Board::take_next`] may offer, in dispatch order: the first `most`, or all of them.
+    fn free(
+        &self,
+        conn: &Connection,
+        of: &[Option<&str>],
+        most: Option<usize>,
+    ) -> rusqlite::Result<Vec<String>> {
+        let sql = if most.is_some() { &self.texts.first_free } else { &self.texts.free };
+        let mut statement = conn.prepare_cached(sql)?;
         let mut found = Vec::new();
-        for (profile, status) in of.iter().flat_map(|p| states.iter().map(move |s| (p, s))) {
-            let mut rows = statement.query(params![profile, status.as_str()])?;
+        for (profile, status) in of.iter().flat_map(|p| self.states_of_free().iter().map(move |s| (p, s))) {
+            let mut rows = match most {
+                Some(most) => statement.query(params![profile, status.as_str(), most as i64])?,
+                None => statement.query(params![profile, status.as_str()])?,
+            };
             while let Some(row) = rows.next()? {
                 let (priority, made) = (int(row, 1).unwrap_or(0), int(row, 2).unwrap_or(0));
                 found.push((Reverse(priority), made, text(row, 0).unwrap_or_default()));
             }
         }
         found.sort_unstable();
+        found.truncate(most.unwrap_or(found.len()));
         Ok(found.into_iter().map(|(_, _, id)| id).collect())
     }
 
@@ -1008,32 +1036,61 @@ impl Board for SqliteBoard {
         &mut self,
         now: Time,
         of: &[Option<&str>],
+        begin: Begin<'_>,
         patience: Duration,
         answer: &mut dyn FnMut(&Detail) -> Answer,
     ) -> Result<Option<(Detail, Outcome)>> {
         // A worker that waits for a task asks again and again: that locks nobody out.
-        if self.free(&self.conn, of).map_err(|e| self.fault(&e))?.is_empty() {
+        if !self.is_any_free(of).map_err(|e| self.fault(&e))? {
             return Ok(None);
         }
         self.changes()?;
         self.write(patience, |tx| {
-            for id in self.free(tx, of)? {
-                let seen = self.detail(tx, &mut self.story(tx)?, &id)?;
-                let Some(mut seen) = seen.filter(|d| d.may_be_claimed(self.own).is_ok()) else { continue };
-                match answer(&seen) {
-                    Answer::Next => {}
-                    Answer::Stop => break,
-                    Answer::Take(step) => {
-                        seen.comments = self.whole_comments(tx, &id)?;
-                        let outcome = self.carry_out(tx, now, &step)?;
-                        return Ok(Some((seen, outcome)));
+            let mut offered = BTreeSet::new();
+            // Most often the first one is taken. On a board of Hermes the order of its rows is not that of an index.
+            for most in self.own.then_some(FREE).into_iter().map(Some).chain([None]) {
+                let (behind, first) = match begin {
+                    Begin::At(place) => (place, None),
+                    Begin::With(id) => (0, Some(id.to_owned())),
+                };
+                let most = most.map(|most| most.saturating_add(behind));
+                let mut free = self.free(tx, of, most)?;
+                let is_all = most.is_none_or(|most| free.len() < most);
+                match is_all {
+                    true => begin.order(&mut free),
+                    // What lies before it comes after all that lies behind.
+                    false => _ = free.drain(..behind),
+                }
+                for id in first.into_iter().chain(free) {
+                    if !offered.insert(id.clone()) {
+                        continue;
                     }
+                    let seen = self.detail(tx, &mut self.story(tx)?, &id)?;
+                    let is_free = |d: &Detail| {
+                        of.contains(&d.task.assignee.as_deref()) && d.may_be_claimed(self.own).is_ok()
+                    };
+                    let Some(mut seen) = seen.filter(is_free) else { continue };
+                    match answer(&seen) {
+                        Answer::Next => {}
+                        Answer::Stop => return Ok(None),
+                        Answer::Take(step) => {
+                            seen.comments = self.whole_comments(tx, &id)?;
+                            let outcome = self.carry_out(tx, now, &step)?;
+                            return Ok(Some((seen, outcome)));
+                        }
+                    }
+                }
+                if is_all {
+                    break;
                 }
             }
             Ok(None)
         })
     }
 }
+
+/// How many free tasks are looked for at first, behind the place where it begins.
+const FREE: usize = 64;
 
 /// How many event numbers are read at once, and how many in a row must be too old for the rest to be. A clock that was set back for
 /// fewer events than this hides nothing that was written before it.
@@ -1119,4 +1176,56 @@ fn comments_of(
         all.push(Comment { author, body, at: Time(int(row, 2).unwrap_or(0)) });
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More free tasks than are looked for at first, in the order of their numbers.
+    fn queue(tasks: usize) -> (tempfile::TempDir, SqliteBoard) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("own.db");
+        let at = super::super::Location::from(path.clone());
+        super::super::create(&at, Duration::from_secs(5)).unwrap();
+        let sql = format!(
+            "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {tasks}) \
+             INSERT INTO tasks (id, title, status, assignee, priority, created_at) \
+             SELECT printf('t_%08x', n), 'Task', 'ready', iif(n % 3, 'luna', 'nova'), 9 - n / 50, 1800000000 + n FROM n"
+        );
+        Connection::open(&path).unwrap().execute_batch(&sql).unwrap();
+        let id = BoardId { at, slug: None, root: None };
+        let board = SqliteBoard::open(id, Mode::Change, Duration::from_secs(5)).unwrap();
+        (folder, board)
+    }
+
+    fn offered(board: &mut SqliteBoard, begin: Begin<'_>) -> Vec<usize> {
+        let mut offers = Vec::new();
+        let whose = [Some("luna"), Some("nova")];
+        let taken =
+            board.take_next(Time(1_800_000_000), &whose, begin, Duration::from_secs(5), &mut |seen| {
+                offers.push(usize::from_str_radix(&seen.task.id[2..], 16).unwrap());
+                Answer::Next
+            });
+        assert!(taken.unwrap().is_none());
+        offers
+    }
+
+    #[test]
+    fn each_free_task_is_offered_once_from_any_place_on() {
+        for tasks in [FREE - 1, FREE, FREE + 1, 5 * FREE] {
+            let (_folder, mut board) = queue(tasks);
+            for place in [0, 1, FREE - 2, FREE, tasks - 1, tasks, tasks + 9] {
+                let mut want: Vec<usize> = (1..=tasks).collect();
+                want.rotate_left(if place < tasks { place } else { 0 });
+                assert_eq!(offered(&mut board, Begin::At(place)), want, "{place} of {tasks}");
+            }
+            for first in [1, 2, FREE / 2, tasks, tasks + 1] {
+                let id = format!("t_{first:08x}");
+                let all = (1..=tasks).filter(|n| *n != first);
+                let want: Vec<usize> = (first <= tasks).then_some(first).into_iter().chain(all).collect();
+                assert_eq!(offered(&mut board, Begin::With(&id)), want, "{first} of {tasks}");
+            }
+        }
+    }
 }

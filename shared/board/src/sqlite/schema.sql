@@ -33,6 +33,7 @@ CREATE TABLE kanban_notify_subs (
   PRIMARY KEY (task_id, platform, chat_id, thread_id)
 );
 CREATE INDEX idx_tasks_assignee_status ON tasks(assignee, status);
+CREATE INDEX watchbill_tasks_next ON tasks(assignee, status, priority DESC, created_at, id) WHERE claim_lock IS NULL;
 CREATE INDEX idx_tasks_status ON tasks(status);
 CREATE INDEX idx_tasks_tenant ON tasks(tenant);
 CREATE INDEX idx_tasks_idempotency ON tasks(idempotency_key);

@@ -61,6 +61,8 @@ pub(super) const RUN_COLUMNS: [&str; 12] = [
 pub(super) struct Texts {
     pub(super) glance: String,
     pub(super) free: String,
+    pub(super) first_free: String,
+    pub(super) any_free: String,
     pub(super) titled: String,
     pub(super) task: String,
     pub(super) kin: String,
@@ -104,6 +106,8 @@ impl Texts {
             ),
             false => String::new(),
         };
+        let free =
+            format!("FROM tasks t WHERE t.assignee IS ?1 AND t.status = ?2 AND t.claim_lock IS NULL {links}");
         let key = if has(columns, "tasks", "idempotency_key") { "t.idempotency_key" } else { "NULL" };
         let ended = if has(columns, "task_runs", "ended_at") { "ended_at" } else { "NULL" };
         let run = if has(columns, "task_events", "run_id") { "run_id" } else { "NULL" };
@@ -123,11 +127,13 @@ impl Texts {
         };
         Texts {
             glance: format!("SELECT {glance} FROM tasks WHERE status = ?1"),
-            // Without an order: no index holds it, and what is ready of one profile is little.
-            free: format!(
-                "SELECT t.id, {priority}, t.created_at FROM tasks t \
-                 WHERE t.assignee IS ?1 AND t.status = ?2 AND t.claim_lock IS NULL {links}"
+            // Without an order: on a board of Hermes no index holds it, and what is ready of one profile is little.
+            free: format!("SELECT t.id, {priority}, t.created_at {free}"),
+            // On boards of `board init` one does: nothing behind the limit is read.
+            first_free: format!(
+                "SELECT t.id, {priority}, t.created_at {free} ORDER BY {priority} DESC, t.created_at, t.id LIMIT ?3"
             ),
+            any_free: format!("SELECT 1 {free} LIMIT 1"),
             titled: format!("SELECT {glance} FROM tasks WHERE id = ?1"),
             task: format!("SELECT {} FROM tasks WHERE id = ?1", list("tasks", &TASK_COLUMNS)),
             kin: format!(

@@ -15,7 +15,7 @@ use crate::random_hex;
 use ::board::discover::{self, Which};
 use ::board::hermes::{self, Decider, Trail};
 use ::board::several_hosts::Duty;
-use ::board::{Answer, BoardId, Change, Detail, HandOver, Mode, NewTask, Outcome, Status, claim_host};
+use ::board::{Answer, Begin, BoardId, Change, Detail, HandOver, Mode, NewTask, Outcome, Status, claim_host};
 use base::error::{Error, Kind, Result};
 use card::packet;
 use config::{Config, span};
@@ -449,7 +449,7 @@ impl Lending<'_> {
         let mut ready: Option<(Detail, String, usize)> = None;
         loop {
             let (mut offered, mut passed) = (None, Vec::new());
-            let taken = self.from.take_next(&whose, &mut |seen| match &ready {
+            let taken = self.from.take_next(&whose, Begin::At(0), &mut |seen| match &ready {
                 _ if seen.task.is_card() || skipped.contains(&seen.task.id) => Answer::Next,
                 _ if living.is_at_work_on(seen) => {
                     passed.push(seen.task.id.clone());

@@ -4,6 +4,7 @@
 mod fence;
 mod handed;
 mod prompt;
+mod queue;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -25,13 +26,14 @@ use super::environment::{self, Told};
 use super::living::Living;
 use super::work::{Harness, Terms};
 use super::{Common, Hand, TRIES, env, owner, print_json, refused};
+use crate::random_hex;
 use crate::signals::listen;
 use base::cause::{Cause, Owner};
 use base::error::{Error, Kind, Result};
 use base::reason::Reason;
 use base::time::Time;
 use board::hermes::{self, Trail};
-use board::{Answer, Board, Change, Detail, Duty, EventKind, Mode, Outcome, Status, discover};
+use board::{Answer, Begin, Board, Change, Detail, Duty, EventKind, Mode, Outcome, Status, discover};
 use card::packet::{self, Packet};
 use config::span;
 use fence::Fence;
@@ -160,8 +162,8 @@ pub(super) fn work(asked: &Run, common: &Common) -> Result<u8> {
 
 impl Hand<'_> {
     /// Works on the next ready task of a profile, and gives the exit code; `None` where no task is ready. The task is got ready for
-    /// before the board is locked; if another worker takes it meanwhile, or another process writes to it, the next try begins there.
-    /// `said`: of which tasks it was said that a process still works on them.
+    /// before the board is locked. If another process writes to it meanwhile, it is got ready for anew; if another worker takes it, so is
+    /// one that fewer others look at, see [`queue::place`]. `said`: of which tasks it was said that a process still works on them.
     fn work_next(
         &mut self,
         asked: &Run,
@@ -172,11 +174,16 @@ impl Hand<'_> {
         let mut failed: BTreeSet<String> = BTreeSet::new();
         let mut living = Living::default();
         let mut ready: Option<Ready> = None;
+        let mut lost = 0;
         let names = self.names_of(profile)?;
         let whose: Vec<Option<&str>> = names.iter().map(|name| Some(name.as_str())).collect();
         loop {
             let (mut offered, mut passed) = (None, Vec::new());
-            let taken = self.take_next(&whose, &mut |seen| match &ready {
+            let begin = match &ready {
+                Some(ready) => Begin::With(&ready.seen.task.id),
+                None => Begin::At(queue::place(lost, &random_hex())),
+            };
+            let taken = self.take_next(&whose, begin, &mut |seen| match &ready {
                 _ if failed.contains(&seen.task.id) => Answer::Next,
                 _ if living.is_at_work_on(seen) => {
                     passed.push(seen.task.id.clone());
@@ -205,13 +212,17 @@ impl Hand<'_> {
                     drop(last.map(Ready::end));
                     other?;
                     let Some(seen) = offered else { break };
+                    if nth.as_ref().is_some_and(|(id, _)| *id != seen.task.id) {
+                        lost += 1;
+                        continue;
+                    }
                     if !living.knows(&seen) {
                         living = self.living(&seen, &whose, None)?;
                     }
                     if living.is_at_work_on(&seen) {
                         continue;
                     }
-                    let nth = nth.filter(|(id, _)| *id == seen.task.id).map_or(1, |(_, nth)| nth + 1);
+                    let nth = nth.map_or(1, |(_, nth)| nth + 1);
                     ready = Some(self.ready(seen, nth, asked, profile)?);
                 }
             }

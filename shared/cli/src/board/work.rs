@@ -17,7 +17,7 @@ use base::error::{Error, Kind, Result};
 use base::names::is_of_profile;
 use base::time::Time;
 use board::hermes::{self, Trail};
-use board::{Answer, Change, Detail, Outcome, Status, Task};
+use board::{Answer, Begin, Change, Detail, Outcome, Status, Task};
 use config::span;
 
 /// Hermes' kind of a workspace that is a folder which was there before.
@@ -123,7 +123,7 @@ impl Hand<'_> {
         let (mut living, mut said) = (Living::default(), BTreeSet::new());
         loop {
             let (mut offered, mut passed) = (None, Vec::new());
-            let taken = self.take_next(&whose, &mut |seen| match &terms {
+            let taken = self.take_next(&whose, Begin::At(0), &mut |seen| match &terms {
                 _ if living.is_at_work_on(seen) => {
                     passed.push(seen.task.id.clone());
                     Answer::Next
@@ -158,10 +158,11 @@ impl Hand<'_> {
     pub(super) fn take_next(
         &mut self,
         of: &[Option<&str>],
+        begin: Begin<'_>,
         answer: &mut dyn FnMut(&Detail) -> Answer,
     ) -> Result<Option<(Detail, Option<i64>)>> {
         let patience = self.config.board.busy_timeout;
-        match self.board.take_next(self.here.now, of, patience, answer)? {
+        match self.board.take_next(self.here.now, of, begin, patience, answer)? {
             None => Ok(None),
             Some((seen, Outcome::Applied { run })) => Ok(Some((seen, run))),
             Some((seen, other)) => Err(no_claim(&seen, &other)),

@@ -1,7 +1,7 @@
 //! The work of other hosts on a board that several share. Whether a host is gone is told by its claims and by what it said of itself, all
 //! by the board's clock, and never by processes: those of another host cannot be seen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::resume::Warnings;
 use super::running::Death;
@@ -28,6 +28,29 @@ pub(super) fn observe(world: &World<'_>, running: &[Task]) -> Option<HostsSeen> 
         }
     }
     Some(HostsSeen { attended, holders })
+}
+
+/// The running tasks that other hosts hold: what becomes of them is decided there, so they are not looked at closely. Not those of which
+/// a process of this host says that it works on them, and none where no `heal` ran here for as long as a host is thought to attend: what this
+/// host left is looked for then.
+pub(super) fn held_elsewhere<'t>(world: &World<'_>, rows: &'t [Task]) -> BTreeSet<&'t str> {
+    let Some(now) = world.hosts.as_ref().filter(|attended| !attended.is_back()).map(|attended| attended.now)
+    else {
+        return BTreeSet::new();
+    };
+    let held: Vec<&Task> =
+        rows.iter().filter(|t| is_held(t, now, &|host| world.host.is_here(host))).collect();
+    let asked: Vec<Freed<'_>> =
+        held.iter().map(|t| Freed { task: &t.id, workers: &[], recorded: &[] }).collect();
+    let at_work = world.host.recheck(&[], &asked).at_work;
+    held.iter().zip(at_work).filter(|(_, process)| process.is_none()).map(|(t, _)| t.id.as_str()).collect()
+}
+
+/// Whether another host runs a task, under a claim that lasts.
+pub(super) fn is_held(t: &Task, now: Time, is_here: &dyn Fn(&str) -> bool) -> bool {
+    t.status == Status::Running
+        && t.claim_host().is_some_and(|host| !is_here(host))
+        && t.claim_expires.is_some_and(|until| now < until)
 }
 
 /// The worker of an earlier attempt at a task that another host has now: it was claimed here, and its process lives. Its host was called gone and
@@ -173,7 +196,7 @@ impl<'a> Hosts<'a> {
         let Attended { now, before, .. } = self.seen.attended;
         match before {
             None => return Some("heal runs on this host for the first time".into()),
-            Some(before) if now.since(before) > HOST_LEASE => {
+            Some(before) if self.seen.attended.is_back() => {
                 return Some(format!("no heal ran on this host itself for {}", words(now.since(before))));
             }
             Some(_) => {}
@@ -211,8 +234,15 @@ impl<'a> Hosts<'a> {
     }
 
     /// What is told of other hosts: one line for each, or one for all where they are not judged.
-    pub(super) fn findings<'t>(&self, tasks: impl Iterator<Item = &'t TaskSeen>) -> Vec<String> {
-        let mut held: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+    pub(super) fn findings<'t>(
+        &'t self,
+        tasks: impl Iterator<Item = &'t TaskSeen>,
+        of_all: bool,
+    ) -> Vec<String> {
+        // Also of what is not looked at closely.
+        let holders = self.seen.holders.iter().filter(|(_, until)| of_all && until.is_some());
+        let mut held: BTreeMap<&str, Vec<i64>> =
+            holders.map(|(host, _)| (host.as_str(), Vec::new())).collect();
         for t in tasks {
             let Some((host, expires)) = abroad(t) else { continue };
             let gone = held.entry(host).or_default();

@@ -226,7 +226,10 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
             format!("{why}: the failure limit is not known, and no task is given up by the default")
         }),
     );
-    let told = rules.hosts.iter().flat_map(|hosts| hosts.findings(seen.tasks.iter().filter(asked)));
+    let told = rules
+        .hosts
+        .iter()
+        .flat_map(|hosts| hosts.findings(seen.tasks.iter().filter(asked), pass.only.is_none()));
     decision.findings.extend(told);
     decision.findings.extend(seen.tasks.iter().filter(asked).filter_map(gone::told_left));
     decision

@@ -31,12 +31,14 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let own_board = world.board.is_own();
     let quiet_enough = seconds(policy.grace.min(policy.lonely_grace));
     let rows = world.board.glance(&GLANCED)?;
+    let held = if pass.only.is_none() { gone::held_elsewhere(world, &rows) } else { BTreeSet::new() };
     let ids: Vec<String> = meant(&rows, pass.only.as_deref())
-        .filter(|t| suspect(t, now, quiet_enough, own_board))
+        .filter(|t| suspect(t, now, quiet_enough, own_board) && !held.contains(t.id.as_str()))
         .map(|t| t.id.clone())
         .collect();
     let quiet_until = world.config.routing.quiet_until(now);
     let mut seen = Seen { glanced: rows.len(), own_board, quiet_until, ..Seen::blank(now) };
+    seen.hosts = gone::observe(world, &rows);
     if ids.is_empty() {
         clock::remember(world, pass, &rows);
         return Ok(seen);
@@ -47,7 +49,6 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     seen.clock_fault = clock::fault(world, pass, &mut events)?;
     seen.steady_since = clock::steady_since(world, pass);
     seen.known_since = clock::known_since(world, pass);
-    seen.hosts = gone::observe(world, &rows);
     seen.runtime = Some(runtime(world, &events, now));
     seen.recent = recent(events);
     seen.probes = probes(world, &seen.recent)?;

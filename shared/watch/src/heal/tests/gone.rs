@@ -65,6 +65,35 @@ fn judged(h2: Option<Neighbour>, ran_out: i64) -> Decision {
 const NONE: [&str; 0] = [];
 
 #[test]
+fn a_running_task_is_held_elsewhere_under_a_claim_of_another_host_that_lasts() {
+    use crate::heal::gone::is_held;
+    let here = |host: &str| host == "host";
+    for (lock, ran_out, status, want) in [
+        (Some("h2@0123456789ab:7:x"), Some(-1), Status::Running, true),
+        (Some("h2@0123456789ab:7:x"), Some(0), Status::Running, false),
+        (Some("h2@0123456789ab:7:x"), None, Status::Running, false),
+        (Some("host:7:x"), Some(-1), Status::Running, false),
+        (None, Some(-1), Status::Running, false),
+        (Some("h2@0123456789ab:7:x"), Some(-1), Status::Ready, false),
+        (Some("h2@0123456789ab:7:x"), Some(-1), Status::Blocked, false),
+    ] {
+        let mut t = of(H2, "t_00000001", 0).detail.task;
+        (t.claim_lock, t.claim_expires, t.status) = (lock.map(str::to_owned), ran_out.map(ago), status);
+        assert_eq!(is_held(&t, NOW, &here), want, "{lock:?} {ran_out:?} {:?}", t.status);
+    }
+}
+
+#[test]
+fn of_a_host_is_told_though_none_of_its_tasks_is_looked_at() {
+    let mut all = beside(vec![host(H2, 20, Some(1_800)), well(H3)], Vec::new());
+    let holders = [(H2, Some(ago(-600))), (H3, Some(ago(-600)))];
+    all.hosts.as_mut().unwrap().holders = holders.map(|(h, until)| (h.to_owned(), until)).into();
+    assert_eq!(decide(&all, &pass(), &config()).findings, ["h2 has workers and no heal"]);
+    let only = Pass { only: Some("t_00000009".into()), ..pass() };
+    assert_eq!(decide(&all, &only, &config()).findings, NONE);
+}
+
+#[test]
 fn a_host_is_gone_by_its_claim_and_its_own_silence_alone() {
     let forgotten =
         |seen: i64, at: i64| Neighbour { forgotten_at: Some(ago(at)), ..host(H2, seen, Some(seen)) };
