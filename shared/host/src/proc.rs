@@ -69,10 +69,11 @@ impl Processes for ProcFs<'_> {
     }
 }
 
-/// How often, and how far apart, an unreadable environment is looked at again: for a tenth of a second. On a busy machine
-/// some process is always just being replaced.
-const LOOKS: u32 = 20;
-const BETWEEN: Duration = Duration::from_millis(5);
+/// How long to wait before each further look at an unreadable environment: a tenth of a second in all. On a busy machine some process is
+/// always just being replaced, which is over at once.
+fn waits() -> impl Iterator<Item = Duration> {
+    (0..9).map(|n| Duration::from_micros(200 << n))
+}
 
 /// What one process shows of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -270,8 +271,11 @@ pub(super) fn scan(at: ProcFs<'_>, tasks: &BTreeSet<&str>) -> Scan {
         };
         let Some(pid) = name.to_str().and_then(|n| n.parse::<i64>().ok()) else { continue };
         match read(at, pid) {
-            Ok(process) => {
+            Ok(mut process) => {
                 parents.insert(pid, process.parent);
+                if process.marks == Marks::Unreadable && is_us_without_variables(root, pid) {
+                    process.marks = Marks::Read { task: None, run: None };
+                }
                 scan.take(process, tasks, &|pid| is_ours(root, pid));
             }
             Err(e) if vanished(&e) => {}
@@ -287,21 +291,28 @@ pub(super) fn scan(at: ProcFs<'_>, tasks: &BTreeSet<&str>) -> Scan {
     scan
 }
 
+/// Whether this process is ourselves, started without any variable: our own exec is over, so that nothing is still to come.
+fn is_us_without_variables(root: &Path, pid: i64) -> bool {
+    let is_us = fs::read_link(root.join("self")).is_ok_and(|link| link == Path::new(&pid.to_string()));
+    is_us && environ(root, pid).is_ok_and(|bytes| bytes.is_empty())
+}
+
 /// Whether an environment is kept from us for good. What is only just being replaced can be read, and is empty.
 fn is_refused(environ: &io::Result<Vec<u8>>) -> bool {
     environ.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
 }
 
 fn settle(at: ProcFs<'_>, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
-    // Who hides for good is mostly older: agents of a login, daemons.
-    let (old, mut young): (Vec<_>, Vec<_>) = std::mem::take(&mut scan.veiled)
-        .into_iter()
-        .partition(|(pid, ticks)| *ticks < from || is_refused(&environ(at.root, *pid)));
-    for _ in 0..LOOKS {
+    // Who hides for good is mostly older: agents of a login, daemons. Who started us waits for us.
+    let (old, mut young): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut scan.veiled).into_iter().partition(|(pid, ticks)| {
+            *ticks < from || scan.own.contains(pid) || is_refused(&environ(at.root, *pid))
+        });
+    for wait in waits() {
         if young.is_empty() {
             break;
         }
-        std::thread::sleep(BETWEEN);
+        std::thread::sleep(wait);
         for (pid, ticks) in std::mem::take(&mut young) {
             match read(at, pid) {
                 Ok(process) if process.ticks == Some(ticks) => {
