@@ -515,9 +515,14 @@ fn is_another_file(board: &Path, named: &Path, its_root: &Path) -> Option<bool> 
     Some(inode(board)? != inode(&its_root.join(below))?)
 }
 
-/// The value of a variable.
+/// The value of a variable. An environment has thousands of bytes, and every process of the machine is asked for several variables.
 fn variable<'a>(environ: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    environ.split(|b| *b == 0).find_map(|v| v.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+    let value = |at: usize| {
+        let begins = at == 0 || environ.get(at - 1) == Some(&0);
+        environ.get(at + name.len()..)?.strip_prefix(b"=").filter(|_| begins)
+    };
+    let value = memchr::memmem::find_iter(environ, name).find_map(value)?;
+    Some(&value[..memchr::memchr(0, value).unwrap_or(value.len())])
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -532,7 +537,7 @@ struct Stat {
 fn parse_stat(text: &str) -> Option<Stat> {
     // The name in brackets is the process' own choice and may hold brackets and blanks itself.
     let (_, rest) = text.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
+    let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?;
     let (zombie, stopped) = (matches!(state, "Z" | "X" | "x"), state == "T");
     let mut number = |skip: usize| fields.nth(skip)?.parse::<u64>().ok();

@@ -109,6 +109,23 @@ fn environments() {
     }
 }
 
+#[test]
+fn the_first_variable_of_a_name_counts() {
+    for (environ, value) in [
+        (&b"A=1"[..], Some(&b"1"[..])),
+        (b"A=1\0A=2\0", Some(b"1")),
+        (b"BA=1\0A=2\0", Some(b"2")),
+        (b"X=A=1\0A=2", Some(b"2")),
+        (b"AA=1\0", None),
+        (b"A\0A=", Some(b"")),
+        (b"\0A=1=2\0", Some(b"1=2")),
+        (b"A", None),
+        (b"", None),
+    ] {
+        assert_eq!(variable(environ, "A"), value, "{}", environ.escape_ascii());
+    }
+}
+
 fn pid(child: &Child) -> i64 {
     i64::from(child.id())
 }
