@@ -416,7 +416,7 @@ impl SqliteBoard {
                 let title = text(row, 1).unwrap_or_default();
                 parents.push(Kin {
                     id: text(row, 0).unwrap_or_default(),
-                    status: Status::from(text(row, 2).unwrap_or_default()),
+                    status: rows::named(row, 2),
                     stray_title: is_stray(conn, &title, text(row, 3).as_deref())?,
                     title,
                 });
