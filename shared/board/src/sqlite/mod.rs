@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rusqlite::types::{Null, ToSql, ToSqlOutput, Value as SqlValue};
+use rusqlite::types::{Null, ToSql, ToSqlOutput};
 use rusqlite::{
     CachedStatement, Connection, ErrorCode, OpenFlags, Statement, Transaction, TransactionBehavior, params,
 };

@@ -2,7 +2,7 @@
 
 use crate::image::Cell;
 use crate::verification;
-use crate::{CardMade, Event, Fronts, MAX_TEXT, Pin, Place, Run, Status, Task};
+use crate::{CardMade, Event, Fronts, MAX_TEXT, Pin, Place, Run, Task};
 use base::clip::lossy;
 use base::time::Time;
 use rusqlite::Row;
