@@ -431,7 +431,7 @@ impl SqliteBoard {
         let mut cards_made = Vec::new();
         if let Some(statement) = &mut reads.cards {
             // `;` is the byte after `:`, so this is every key with the prefix, by index.
-            let mut rows = statement.query([format!("distress:{id}:"), format!("distress:{id};")])?;
+            let mut rows = statement.query([":", ";"].map(|end| ["distress:", id, end].concat()))?;
             while let Some(row) = rows.next()? {
                 cards_made.push(card_made(row));
             }

@@ -1,6 +1,7 @@
 //! What routing rests on besides the tasks themselves: who runs where, what was seen of each provider, and what is on its
 //! way there. Plain data, so that a pass can be shown, saved and decided again.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -429,7 +430,9 @@ fn noted(task: &str, e: &Event) -> Option<Sighting> {
 
 /// What our events say was sent where, and whether it is still on its way.
 fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
-    let rows: BTreeMap<&str, &Task> = rows.iter().map(|t| (t.id.as_str(), t)).collect();
+    // On most boards nothing was sent.
+    let by_id = OnceCell::new();
+    let by_id = || by_id.get_or_init(|| rows.iter().map(|t| (t.id.as_str(), t)).collect::<BTreeMap<_, _>>());
     let mut known = BTreeSet::new();
     let mut all: Vec<Sent> = Vec::new();
     for (task, e) in events.iter().filter(|(_, e)| authorship::is_ours(e)) {
@@ -441,7 +444,7 @@ fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
         if !known.insert((task, e.at, profile, id.clone())) {
             continue;
         }
-        let waits = |t: &&Task| {
+        let waits = |t: &Task| {
             let on_way = matches!(t.status, Status::Ready | Status::Running | Status::Todo);
             on_way && t.assignee.as_deref() == Some(profile)
         };
@@ -451,7 +454,7 @@ fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
             id,
             at: e.at,
             is_move: sent.get("move").and_then(Value::as_bool).unwrap_or(false),
-            is_open: rows.get(task.as_str()).is_some_and(waits),
+            is_open: by_id().get(task.as_str()).copied().is_some_and(waits),
         });
     }
     all
