@@ -30,7 +30,8 @@ impl Kept {
         let reads = match known {
             Some(reads) => reads,
             None => {
-                let board = crate::open(id, Mode::Look, patience)?;
+                let mut board = crate::open(id, Mode::Look, patience)?;
+                board.keep_events();
                 let reads = Reads { board, stamp: None, read: Read::default() };
                 let reads = Rc::new(RefCell::new(reads));
                 self.reads.borrow_mut().insert(id.at.clone(), Rc::clone(&reads));

@@ -902,6 +902,9 @@ pub trait Board {
     /// The board cannot be read.
     fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>>;
 
+    /// From now on the newest events that it reads are kept, as long as the board is the same: several spans of time will be asked for.
+    fn keep_events(&mut self) {}
+
     /// A token that changes as soon as another connection committed to the board; `None` where that cannot be told. Equal
     /// tokens mean that what was read in between need not be read again.
     ///

@@ -36,8 +36,9 @@ impl Pin {
 
     /// Tells each attempt what was set when it began.
     pub fn tell(&self, runs: &mut [Run], events: &[Event]) {
+        let turns: Vec<&Event> = events.iter().filter(|e| e.turns_pin()).collect();
         for run in runs {
-            run.pin = self.at(run.started_at, events.iter());
+            run.pin = self.at(run.started_at, turns.iter().copied());
         }
     }
 }
@@ -79,7 +80,10 @@ impl Turn {
             return is_turn.then(|| Turn { from: from.unwrap_or_default(), to: to.unwrap_or_default() });
         }
         let to = match e.kind {
-            EventKind::Created => pin(&e.payload, columns),
+            // The details of few events name one of them, and only those are parsed.
+            EventKind::Created if columns.iter().any(|c| e.payload.get(c).is_some()) => {
+                pin(&e.payload, columns)
+            }
             EventKind::ModelOverrideSet => pin(&e.payload, ["model", "provider"]),
             _ => None,
         }?;

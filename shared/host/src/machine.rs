@@ -35,8 +35,10 @@ impl View<'_> {
         }
         let tasks: BTreeSet<&str> = asks.iter().map(|a| a.task.as_str()).collect();
         let mut scan = self.processes.scan(&tasks);
-        // Where no pid is recorded, a process that hides its environment may be the worker.
-        let pidless = asks.iter().filter(|a| a.pid.is_none() && !a.hermes_spawned);
+        // Where no pid is recorded, a process that hides its environment may be the worker. What another host claimed is not judged by
+        // the processes of this one.
+        let is_here = |a: &Ask| a.claim_host.as_deref().is_none_or(|name| self.is_here(name));
+        let pidless = asks.iter().filter(|a| a.pid.is_none() && !a.hermes_spawned && is_here(a));
         if let Some(since) = pidless.map(|a| a.since).min() {
             let seconds = since.since(self.facts.boot_time).saturating_sub(judge::START_SLACK);
             let from = u64::try_from(seconds).unwrap_or(0).saturating_mul(self.hertz);
@@ -51,7 +53,7 @@ impl View<'_> {
             let sight = Sight {
                 facts: self.facts,
                 hertz: self.hertz,
-                here: ask.claim_host.as_deref().is_none_or(|name| self.is_here(name)),
+                here: is_here(ask),
                 same_namespace: self.same_namespace,
                 recorded: ask.pid.map(&mut probe),
                 claimer: ask.claimer_pid.map(&mut probe),

@@ -69,10 +69,11 @@ impl Processes for ProcFs<'_> {
     }
 }
 
-/// How often, and how far apart, an unreadable environment is looked at again: for a tenth of a second. On a busy machine
-/// some process is always just being replaced.
-const LOOKS: u32 = 20;
-const BETWEEN: Duration = Duration::from_millis(5);
+/// How long to wait before each further look at an unreadable environment: a tenth of a second in all. On a busy machine some process is
+/// always just being replaced, which is over at once.
+fn waits() -> impl Iterator<Item = Duration> {
+    (0..9).map(|n| Duration::from_micros(200 << n))
+}
 
 /// What one process shows of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -270,8 +271,11 @@ pub(super) fn scan(at: ProcFs<'_>, tasks: &BTreeSet<&str>) -> Scan {
         };
         let Some(pid) = name.to_str().and_then(|n| n.parse::<i64>().ok()) else { continue };
         match read(at, pid) {
-            Ok(process) => {
+            Ok(mut process) => {
                 parents.insert(pid, process.parent);
+                if process.marks == Marks::Unreadable && is_us_without_variables(root, pid) {
+                    process.marks = Marks::Read { task: None, run: None };
+                }
                 scan.take(process, tasks, &|pid| is_ours(root, pid));
             }
             Err(e) if vanished(&e) => {}
@@ -287,21 +291,28 @@ pub(super) fn scan(at: ProcFs<'_>, tasks: &BTreeSet<&str>) -> Scan {
     scan
 }
 
+/// Whether this process is ourselves, started without any variable: our own exec is over, so that nothing is still to come.
+fn is_us_without_variables(root: &Path, pid: i64) -> bool {
+    let is_us = fs::read_link(root.join("self")).is_ok_and(|link| link == Path::new(&pid.to_string()));
+    is_us && environ(root, pid).is_ok_and(|bytes| bytes.is_empty())
+}
+
 /// Whether an environment is kept from us for good. What is only just being replaced can be read, and is empty.
 fn is_refused(environ: &io::Result<Vec<u8>>) -> bool {
     environ.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
 }
 
 fn settle(at: ProcFs<'_>, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
-    // Who hides for good is mostly older: agents of a login, daemons.
-    let (old, mut young): (Vec<_>, Vec<_>) = std::mem::take(&mut scan.veiled)
-        .into_iter()
-        .partition(|(pid, ticks)| *ticks < from || is_refused(&environ(at.root, *pid)));
-    for _ in 0..LOOKS {
+    // Who hides for good is mostly older: agents of a login, daemons. Who started us waits for us.
+    let (old, mut young): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut scan.veiled).into_iter().partition(|(pid, ticks)| {
+            *ticks < from || scan.own.contains(pid) || is_refused(&environ(at.root, *pid))
+        });
+    for wait in waits() {
         if young.is_empty() {
             break;
         }
-        std::thread::sleep(BETWEEN);
+        std::thread::sleep(wait);
         for (pid, ticks) in std::mem::take(&mut young) {
             match read(at, pid) {
                 Ok(process) if process.ticks == Some(ticks) => {
@@ -504,9 +515,14 @@ fn is_another_file(board: &Path, named: &Path, its_root: &Path) -> Option<bool> 
     Some(inode(board)? != inode(&its_root.join(below))?)
 }
 
-/// The value of a variable.
+/// The value of a variable. An environment has thousands of bytes, and every process of the machine is asked for several variables.
 fn variable<'a>(environ: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    environ.split(|b| *b == 0).find_map(|v| v.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+    let value = |at: usize| {
+        let begins = at == 0 || environ.get(at - 1) == Some(&0);
+        environ.get(at + name.len()..)?.strip_prefix(b"=").filter(|_| begins)
+    };
+    let value = memchr::memmem::find_iter(environ, name).find_map(value)?;
+    Some(&value[..memchr::memchr(0, value).unwrap_or(value.len())])
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -521,7 +537,7 @@ struct Stat {
 fn parse_stat(text: &str) -> Option<Stat> {
     // The name in brackets is the process' own choice and may hold brackets and blanks itself.
     let (_, rest) = text.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
+    let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?;
     let (zombie, stopped) = (matches!(state, "Z" | "X" | "x"), state == "T");
     let mut number = |skip: usize| fields.nth(skip)?.parse::<u64>().ok();

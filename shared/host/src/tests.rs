@@ -287,6 +287,42 @@ impl Processes for Counted {
     }
 }
 
+/// From when on a machine was asked to wait for processes that hide their environment.
+#[derive(Default)]
+struct Waited(Cell<Option<u64>>);
+
+impl Processes for Waited {
+    fn scan(&self, _: &BTreeSet<&str>) -> Scan {
+        Scan::default()
+    }
+    fn probe(&self, _: i64) -> Probe {
+        Probe::Absent
+    }
+    fn settle(&self, _: &mut Scan, _: &BTreeSet<&str>, from: u64) {
+        self.0.set(Some(from));
+    }
+}
+
+#[test]
+fn it_is_waited_only_for_what_a_verdict_depends_on() {
+    let host = host();
+    let boot = host.facts().boot_time;
+    let without_pid = Ask { since: boot.plus(1_000), ..ask(&host, "wait", None) };
+    let later = Ask { since: boot.plus(2_000), ..without_pid.clone() };
+    let abroad = Ask { claim_host: Some("elsewhere".into()), ..without_pid.clone() };
+    let of_hermes = Ask { hermes_spawned: true, ..without_pid.clone() };
+    let recorded = Ask { pid: Some(9), ..without_pid.clone() };
+    let waited = |asks: &[&Ask]| {
+        let machine = Waited::default();
+        let asks: Vec<Ask> = asks.iter().map(|a| (*a).clone()).collect();
+        host.view(&machine).look(&asks);
+        machine.0.get().map(|ticks| ticks / host.view(&machine).hertz)
+    };
+    assert_eq!(waited(&[&recorded, &of_hermes, &abroad]), None);
+    assert_eq!(waited(&[&recorded, &later, &abroad]), Some(1_995), "not for who was there before");
+    assert_eq!(waited(&[&later, &without_pid]), Some(995));
+}
+
 #[test]
 fn the_last_look_before_a_write_is_one_scan() {
     let (host, machine) = (host(), Counted::default());

@@ -119,8 +119,8 @@ fn after_mark<'l>(line: &'l str, word: &str) -> Option<&'l str> {
         let (head, rest) = text.split_at_checked(start.len())?;
         head.eq_ignore_ascii_case(start).then_some(rest)
     };
-    let rest = after(line.trim(), "watchbill")?.trim_start();
-    after(after(rest, ":")?.trim_start(), word)
+    let rest = after(line.trim_start(), "watchbill")?.trim_start();
+    after(after(rest, ":")?.trim_start(), word).map(str::trim_end)
 }
 
 /// Whether an event says that something happened to the work itself, rather than to what is written around it.

@@ -79,6 +79,68 @@ fn what_was_read_is_kept_for_all_and_a_board_is_opened_once() {
     assert!(reads.stories["t_9"].is_none() && reads.stories["t_1"].is_some());
 }
 
+/// Whatever was asked before: a clock that was set back for a part and more, and rows whose types are wrong.
+#[test]
+fn events_of_several_spans_are_those_of_each_span() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = board(&dir, &[("t_1", "ready")]);
+    let conn = Connection::open(id.file().unwrap()).unwrap();
+    let fill = |times: &str, kind: &str| {
+        let rows = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 2499)";
+        let sql = format!(
+            "{rows} INSERT INTO task_events (task_id, kind, payload, created_at) \
+             SELECT 't_1', iif(i % 7, 'heartbeat', {kind}), '{{\"n\": ' || i || '}}', {times} FROM n"
+        );
+        conn.execute_batch(&sql).unwrap();
+    };
+    let spans = [(9_000, 9_000), (0, 9_000), (2_400, 9_000), (2_000, 200), (5_600, 4_000), (2_000, 4_000)];
+    let turned = [(6_000, 9_000), (2_400, 9_000), (5_000, 4_000), (0, 9_000)];
+    let check = |what: &str| {
+        let kept = Kept::default();
+        for skip in 0..spans.len() {
+            let mut orders = spans.into_iter().cycle().skip(skip).take(spans.len());
+            let mut board = kept.open(&id, PATIENCE).unwrap();
+            let mut plain = crate::open(&id, Mode::Look, PATIENCE).unwrap();
+            orders.by_ref().for_each(|(since, most)| {
+                let asked = (board.events(Time(since), most), plain.events(Time(since), most));
+                assert_eq!(asked.0.unwrap(), asked.1.unwrap(), "{what}: {since}, {most}");
+            });
+            for (since, most) in turned {
+                let asked = (board.turns(Time(since), most), plain.turns(Time(since), most));
+                assert_eq!(asked.0.unwrap(), asked.1.unwrap(), "{what}: turns {since}, {most}");
+            }
+            kept.close(&id);
+        }
+    };
+    fill("i", "'claimed'");
+    check("an early time");
+    fill("2500 + i", "'claimed'");
+    check("in order");
+    fill("i", "'blocked'");
+    check("a clock that was set back");
+    fill("5000 + i", "'claimed'");
+    check("and set right");
+    fill(
+        "CASE i % 5 WHEN 0 THEN 'soon' WHEN 1 THEN 5000.5 WHEN 2 THEN x'05' ELSE i END",
+        "CAST('claimed' AS BLOB)",
+    );
+    check("wrong types");
+    conn.execute_batch("DELETE FROM task_events WHERE id > 9000").unwrap();
+    check("a gap at the end");
+}
+
+#[test]
+fn what_is_kept_of_events_is_of_this_state_of_the_board() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = board(&dir, &[("t_1", "ready"), ("t_2", "ready")]);
+    let mut board = Kept::default().open(&id, PATIENCE).unwrap();
+    let mut count = |since: i64| board.events(Time(since), 9).unwrap().len();
+    assert_eq!((count(0), count(7)), (2, 2));
+    let conn = Connection::open(id.file().unwrap()).unwrap();
+    conn.execute_batch("UPDATE task_events SET created_at = 3 WHERE task_id = 't_1'").unwrap();
+    assert_eq!((count(1), count(5)), (2, 1));
+}
+
 #[test]
 fn a_board_that_was_closed_is_asked_anew() {
     let dir = tempfile::tempdir().unwrap();

@@ -6,6 +6,7 @@
 
 mod copying;
 mod file;
+mod parts;
 mod pruning;
 mod rows;
 mod texts;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rusqlite::types::{Null, ToSql, ToSqlOutput, Value as SqlValue};
+use rusqlite::types::{Null, ToSql, ToSqlOutput};
 use rusqlite::{
     CachedStatement, Connection, ErrorCode, OpenFlags, Statement, Transaction, TransactionBehavior, params,
 };
@@ -26,6 +27,7 @@ use serde_json::Value;
 
 use self::file::{Columns, Place, begin, check_file, columns, connect, copy, millis, replaced, settle, told};
 pub use self::file::{damaged, repair};
+use self::parts::{Kept, newest_parts};
 use self::rows::{card_made, cell, event, front, int, pin, place, run, task, text};
 use self::texts::{GLANCE_COLUMNS, RUN_COLUMNS, TASK_COLUMNS, Texts};
 use super::change::{MAX_STEPS, parts};
@@ -68,7 +70,6 @@ const Q_WAITS: &str = "SELECT EXISTS (SELECT 1 FROM task_links WHERE parent_id =
 const Q_KEY: &str = "SELECT id FROM tasks WHERE idempotency_key = ?1 AND status != 'archived' LIMIT 1";
 /// From one state to the next in the index, since a board may have thousands of tasks that are done.
 const Q_NEXT_STATE: &str = "SELECT min(status) FROM tasks WHERE status > ?1";
-const Q_LATEST: &str = "SELECT max(created_at) FROM task_events WHERE id > ?1 AND id <= ?2";
 const Q_HISTORY: &str = "SELECT id, task_id, (SELECT max(id) FROM task_events) FROM task_events \
      WHERE id = (SELECT min(id) FROM task_events)";
 /// What is kept of the numbers of events that are gone.
@@ -122,6 +123,8 @@ pub struct SqliteBoard {
     place: Option<Place>,
     /// Longest wait for another writer, in milliseconds; shared with the connection's busy handler.
     patience: Arc<AtomicU64>,
+    /// The newest events, where they are kept for more than one question.
+    kept: Option<Kept>,
     /// What is looked at, where SQLite cannot read the board in its own place. After the connection: it is closed first.
     _copy: Option<Snapshot>,
 }
@@ -183,7 +186,7 @@ impl SqliteBoard {
             Mode::Change => Some(Place::of(&path, file, &conn).ok_or_else(|| replaced(&at))?),
         };
         let texts = Texts::of(&columns);
-        Ok(SqliteBoard { id, conn, columns, texts, own, mode, place, patience, _copy: copy })
+        Ok(SqliteBoard { id, conn, columns, texts, own, mode, place, patience, kept: None, _copy: copy })
     }
 
     /// Makes a board of our own in a new file, with the tables of Hermes 0.19.
@@ -226,7 +229,7 @@ impl SqliteBoard {
             ("mark", self.texts.mark.clone()),
             ("board events", self.texts.board_events.clone()),
             ("turns", self.texts.turns.clone()),
-            ("latest", Q_LATEST.into()),
+            ("latest", parts::Q_LATEST.into()),
             ("history", Q_HISTORY.into()),
             ("coordinated", self.texts.coordinated.clone()),
             ("parents", self.texts.kin.clone()),
@@ -246,19 +249,20 @@ impl SqliteBoard {
         file::has(&self.columns, table, column)
     }
 
-    /// The newest `most` events that `sql` chooses, read back in parts of [`PART`] numbers, oldest first. It ends at a part whose
-    /// events are all older than `since`: numbers follow the time, and a window of hours is most often full long before `most`.
-    fn board_events(&self, sql: &str, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
+    /// The newest `most` events, or those among them that are turns, read back in parts, oldest first. It ends at a part whose events are
+    /// all older than `since`: numbers follow the time, and a window of hours is most often full long before `most`.
+    fn board_events(&mut self, only_turns: bool, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
         if !self.columns.contains_key("task_events") {
             return Ok(Vec::new());
         }
-        let read = || -> rusqlite::Result<Vec<(String, Event)>> {
-            let tx = self.conn.unchecked_transaction()?;
-            let parts = newest_parts(&tx, sql, since, most)?;
+        let SqliteBoard { id, conn, texts, kept, .. } = self;
+        let mut read = || -> rusqlite::Result<Vec<(String, Event)>> {
+            let tx = conn.unchecked_transaction()?;
+            let parts = newest_parts(&tx, texts, kept.as_mut(), only_turns, since, most)?;
             tx.finish()?;
             Ok(parts.into_iter().rev().flatten().collect())
         };
-        read().map_err(|e| self.fault(&e))
+        read().map_err(|e| told(&id.at.to_string(), &e))
     }
 
     /// The states in which a task may be free.
@@ -444,7 +448,7 @@ impl SqliteBoard {
                 let title = text(row, 1).unwrap_or_default();
                 parents.push(Kin {
                     id: text(row, 0).unwrap_or_default(),
-                    status: Status::from(text(row, 2).unwrap_or_default()),
+                    status: rows::named(row, 2),
                     stray_title: is_stray(conn, &title, text(row, 3).as_deref())?,
                     title,
                 });
@@ -455,7 +459,7 @@ impl SqliteBoard {
         let mut cards_made = Vec::new();
         if let Some(statement) = &mut reads.cards {
             // `;` is the byte after `:`, so this is every key with the prefix, by index.
-            let mut rows = statement.query([format!("distress:{id}:"), format!("distress:{id};")])?;
+            let mut rows = statement.query([":", ";"].map(|end| ["distress:", id, end].concat()))?;
             while let Some(row) = rows.next()? {
                 cards_made.push(card_made(row));
             }
@@ -941,11 +945,11 @@ impl Board for SqliteBoard {
     }
 
     fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
-        self.board_events(&self.texts.board_events, since, most)
+        self.board_events(false, since, most)
     }
 
     fn turns(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
-        self.board_events(&self.texts.turns, since, most)
+        self.board_events(true, since, most)
     }
 
     fn coordinated(&mut self, after: i64, most: u32) -> Result<Vec<Entry>> {
@@ -965,9 +969,12 @@ impl Board for SqliteBoard {
         read().map_err(|e| self.fault(&e))
     }
 
+    fn keep_events(&mut self) {
+        self.kept.get_or_insert_default();
+    }
+
     fn stamp(&mut self) -> Result<Option<i64>> {
-        let read = self.conn.query_row("PRAGMA data_version", [], |r| r.get(0));
-        read.map(Some).map_err(|e| self.fault(&e))
+        parts::version(&self.conn).map(Some).map_err(|e| self.fault(&e))
     }
 
     fn writable(&mut self) -> Result<()> {
@@ -1091,51 +1098,6 @@ impl Board for SqliteBoard {
 
 /// How many free tasks are looked for at first, behind the place where it begins.
 const FREE: usize = 64;
-
-/// How many event numbers are read at once, and how many in a row must be too old for the rest to be. A clock that was set back for
-/// fewer events than this hides nothing that was written before it.
-const PART: i64 = 2_000;
-
-/// See [`SqliteBoard::board_events`]; the newest part first.
-fn newest_parts(
-    conn: &Connection,
-    sql: &str,
-    since: Time,
-    most: u32,
-) -> rusqlite::Result<Vec<Vec<(String, Event)>>> {
-    let most = i64::from(most);
-    let newest = conn.query_row("SELECT max(id) FROM task_events", [], |r| r.get::<_, SqlValue>(0))?;
-    let mut statement = conn.prepare_cached(sql)?;
-    let mut part = |from: &dyn ToSql, to: &dyn ToSql| -> rusqlite::Result<Vec<(String, Event)>> {
-        let mut rows = statement.query(params![from, to, since.0])?;
-        let mut part = Vec::new();
-        while let Some(row) = rows.next()? {
-            part.push((text(row, 5).unwrap_or_default(), event(row)));
-        }
-        Ok(part)
-    };
-    let newest = match newest {
-        SqlValue::Null => return Ok(Vec::new()),
-        SqlValue::Integer(newest) => newest,
-        // Numbers that are texts (Hermes 0.12) say nothing of the order: all of them, up to what SQLite sorts behind every text.
-        _ => return Ok(vec![part(&i64::MIN, &SqlValue::Blob(Vec::new()))?]),
-    };
-    let (mut parts, mut to, end) = (Vec::new(), newest, newest.saturating_sub(most));
-    while to > end {
-        let from = to.saturating_sub(PART).max(end);
-        let found = part(&from, &to)?;
-        if found.is_empty() && from > end {
-            // Of another kind, or deleted: that says nothing of the time before.
-            let latest = conn.prepare_cached(Q_LATEST)?.query_row([from, to], |r| r.get::<_, SqlValue>(0))?;
-            if matches!(latest, SqlValue::Integer(at) if at < since.0) {
-                break;
-            }
-        }
-        parts.push(found);
-        to = from;
-    }
-    Ok(parts)
-}
 
 /// What stands for all that was written about a task so far.
 fn mark_of(newest: i64) -> String {

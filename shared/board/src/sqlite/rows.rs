@@ -2,7 +2,7 @@
 
 use crate::image::Cell;
 use crate::verification;
-use crate::{CardMade, Event, Fronts, MAX_TEXT, Pin, Place, Run, Status, Task};
+use crate::{CardMade, Event, Fronts, MAX_TEXT, Pin, Place, Run, Task};
 use base::clip::lossy;
 use base::time::Time;
 use rusqlite::Row;
@@ -21,6 +21,14 @@ pub(super) fn int(row: &Row<'_>, i: usize) -> Option<i64> {
 /// A text, or the front of it: SQLite takes up to a gigabyte in one column, and a pass reads many rows.
 pub(super) fn text(row: &Row<'_>, i: usize) -> Option<String> {
     upto(row, i, MAX_TEXT)
+}
+
+/// A kind or a state by its text. Most are known ones, which need no text of their own.
+pub(super) fn named<T: for<'t> From<&'t str>>(row: &Row<'_>, i: usize) -> T {
+    match row.get_ref(i) {
+        Ok(ValueRef::Text(t)) => T::from(&lossy(&t[..t.len().min(MAX_TEXT)])),
+        _ => T::from(text(row, i).unwrap_or_default().as_str()),
+    }
 }
 
 /// A text, however long.
@@ -62,7 +70,7 @@ pub(super) fn task(row: &Row<'_>) -> Task {
         id: text(row, 0).unwrap_or_default(),
         title: text(row, 1).unwrap_or_default(),
         assignee: text(row, 2),
-        status: Status::from(text(row, 3).unwrap_or_default()),
+        status: named(row, 3),
         priority: int(row, 4).unwrap_or(0),
         created_at: Time(int(row, 5).unwrap_or(0)),
         started_at: time(6),
@@ -105,7 +113,7 @@ pub(super) fn run(row: &Row<'_>) -> Run {
 
 pub(super) fn event(row: &Row<'_>) -> Event {
     Event {
-        kind: text(row, 0).unwrap_or_default().into(),
+        kind: named(row, 0),
         at: Time(int(row, 1).unwrap_or(0)),
         run: int(row, 2),
         payload: text(row, 3).into(),
@@ -135,7 +143,7 @@ pub(super) fn card_made(row: &Row<'_>) -> CardMade {
     CardMade {
         id: text(row, 0).unwrap_or_default(),
         key: text(row, 1).unwrap_or_default(),
-        status: Status::from(text(row, 2).unwrap_or_default()),
+        status: named(row, 2),
         created_at: Time(int(row, 3).unwrap_or(0)),
     }
 }

@@ -109,6 +109,23 @@ fn environments() {
     }
 }
 
+#[test]
+fn the_first_variable_of_a_name_counts() {
+    for (environ, value) in [
+        (&b"A=1"[..], Some(&b"1"[..])),
+        (b"A=1\0A=2\0", Some(b"1")),
+        (b"BA=1\0A=2\0", Some(b"2")),
+        (b"X=A=1\0A=2", Some(b"2")),
+        (b"AA=1\0", None),
+        (b"A\0A=", Some(b"")),
+        (b"\0A=1=2\0", Some(b"1=2")),
+        (b"A", None),
+        (b"", None),
+    ] {
+        assert_eq!(variable(environ, "A"), value, "{}", environ.escape_ascii());
+    }
+}
+
 fn pid(child: &Child) -> i64 {
     i64::from(child.id())
 }
@@ -360,6 +377,39 @@ fn only_an_empty_environment_is_waited_for() {
     {
         assert!(!is_refused(&waited), "{waited:?}");
     }
+}
+
+/// Started without any variable, as by `env -i`, it was the youngest process with an environment that shows nothing: it waited for
+/// itself, and no attempt without a pid was gone.
+#[test]
+fn a_pass_without_an_environment_does_not_wait_for_itself_or_who_started_it() {
+    let me = i64::from(getpid().as_raw_nonzero().get());
+    let processes = [(5_000_021, 1, "cron", Some("")), (me, 5_000_021, "heal", Some(""))];
+    let root = fake(&processes);
+    let ourselves = |root: &Path| std::os::unix::fs::symlink(me.to_string(), root.join("self")).unwrap();
+    let tasks = BTreeSet::from(["t_1"]);
+    // A `/proc` of another namespace, in which our number is another process.
+    assert_eq!(scan(ProcFs::any(root.path()), &tasks).veiled.len(), 2);
+    ourselves(root.path());
+    let mut found = scan(ProcFs::any(root.path()), &tasks);
+    // Who started us may be in the middle of exec all the same, so that is not known to be nobody's.
+    assert_eq!((found.veiled.as_slice(), found.marked.len()), (&[(5_000_021, 900)][..], 0));
+    // To wait for it is to look at it again.
+    fs::write(root.path().join("5000021/environ"), "HERMES_KANBAN_TASK=t_1\0").unwrap();
+    settle(ProcFs::any(root.path()), &mut found, &tasks, 0);
+    assert_eq!((found.veiled.len(), found.marked.len()), (1, 0));
+    // What hides our own environment from us hides that of a worker, too.
+    let hidden = fake(&[(me, 1, "heal", None)]);
+    ourselves(hidden.path());
+    assert_eq!(scan(ProcFs::any(hidden.path()), &tasks).veiled, [(me, 900)]);
+}
+
+#[test]
+fn it_is_looked_at_again_soon_and_for_a_tenth_of_a_second() {
+    let waits: Vec<Duration> = waits().collect();
+    assert_eq!(waits[0], Duration::from_micros(200), "an exec takes about so long");
+    let all: Duration = waits.iter().sum();
+    assert!((100..=110).contains(&all.as_millis()), "{all:?}");
 }
 
 #[test]

@@ -451,11 +451,12 @@ fn look(
         let providers: Arc<[(String, Id)]> =
             routing.profiles.iter().map(|(name, profile)| (name.clone(), profile.id())).collect();
         let woke = clock::woke(world, now);
+        let (name, hand) = (id.name(), card::hand(own_board, slug, switched, &id.address()));
         let mut all = Vec::new();
         for (d, reading) in details {
             all.push(Facts {
-                board: id.name(),
-                hand: card::hand(own_board, slug, switched, &id.address()),
+                board: name.clone(),
+                hand: hand.clone(),
                 flags: flags.clone(),
                 own_board,
                 now,

@@ -240,7 +240,7 @@ fn left_lying(f: &Facts, stand: Stand) -> Stand {
     let stands = matches!(f.detail.task.status, Status::Blocked | Status::Ready | Status::Other(_));
     let is_long = f.now.since(f.since()) >= f.patience;
     // Who starts what is ready asks for no mark.
-    let is_marked = f.is_marked() && f.detail.task.status != Status::Ready;
+    let is_marked = f.detail.task.status != Status::Ready && f.is_marked();
     let lies = stand.kind == Kind::LeftAlone && stands && is_long && (is_marked || f.hands_off().is_none());
     if !lies || is_promoted(f) {
         return stand;

@@ -242,7 +242,7 @@ pub(super) fn claimed(f: &Facts, stand: Stand) -> Stand {
 /// Whether its worker lives has not been known for long, and nothing was heard of it.
 pub(super) fn unknown(f: &Facts, _: &Stand) -> Option<Stand> {
     let (d, t) = (&f.detail, &f.detail.task);
-    let is_unknown = f.is_marked() && f.life == Some(Life::Unknown);
+    let is_unknown = f.life == Some(Life::Unknown) && f.is_marked();
     let take = f.take(HEAL).filter(|take| is_unknown || take.verdict == Verdict::Unknown)?;
     if t.status != Status::Running || f.is_taken_back() {
         return None;

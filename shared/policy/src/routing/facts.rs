@@ -1,6 +1,7 @@
 //! What routing rests on besides the tasks themselves: who runs where, what was seen of each provider, and what is on its
 //! way there. Plain data, so that a pass can be shown, saved and decided again.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -134,17 +135,15 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
     sent.iter_mut().for_each(|s| keyed(&mut s.id, Some(&s.profile), &profiles));
     let on_way = on_their_way(world, &sent, details)?;
     let details: Vec<&Detail> = details.iter().copied().chain(&on_way).collect();
-    let told = told(&events, &details, &profiles);
+    let notes = notes(&events, &details, &profiles);
+    let told = told(&notes);
     let said = said_by_logs(world, &runs, &told, now)?;
     let mut sightings: Vec<Sighting> = runs
         .iter()
         .filter(|(task, run)| is_told_by_end(task, run, &told, now))
         .filter_map(|(task, run)| of_run(task, run, &profiles, said.get(&(task.as_str(), run.id))))
         .collect();
-    sightings.extend(events.iter().filter_map(|(task, e)| of_event_of(task, e, &profiles)));
-    let theirs =
-        details.iter().flat_map(|d| d.events.iter().filter_map(|e| of_event_of(&d.task.id, e, &profiles)));
-    sightings.extend(theirs);
+    sightings.extend(notes.into_iter().map(|note| note.sighting));
     // What a pass finds out of the tasks it looks at counts at once: the provider of an attempt that did not end well is doubted.
     let ended = details.iter().filter_map(|d| d.newest_run()).filter(|run| run.ended_at.is_some());
     let failed = ended.filter(|run| run.outcome.as_deref() != Some("completed"));
@@ -261,21 +260,33 @@ fn is_booked_limit(run: &Run) -> bool {
     run.outcome.as_deref() == Some("rate_limited")
 }
 
-/// Attempts of which a watcher wrote down what refused them: with the moment that their log stated, which the booking does not have.
-fn told<'a>(
+/// An event that tells how a provider stands, and what it tells.
+struct Note<'a> {
+    task: &'a str,
+    event: &'a Event,
+    sighting: Sighting,
+}
+
+/// What the newest events of the board and the histories of these tasks tell of providers, in that order.
+fn notes<'a>(
     events: &'a [(String, Event)],
     details: &[&'a Detail],
     profiles: &BTreeMap<String, Profile>,
-) -> BTreeSet<Attempt<'a>> {
+) -> Vec<Note<'a>> {
     let of_board = events.iter().map(|(task, e)| (task.as_str(), e));
     let of_tasks = details.iter().flat_map(|d| d.events.iter().map(|e| (d.task.id.as_str(), e)));
-    let of = |(task, e): (&'a str, &'a Event)| {
-        of_event_of(task, e, profiles)?;
-        let trail = e.trail()?;
-        let task = trail.get("source").and_then(Value::as_str).unwrap_or(task);
+    let note = |(task, event)| Some(Note { task, event, sighting: of_event_of(task, event, profiles)? });
+    of_board.chain(of_tasks).filter_map(note).collect()
+}
+
+/// Attempts of which a watcher wrote down what refused them: with the moment that their log stated, which the booking does not have.
+fn told<'a>(notes: &[Note<'a>]) -> BTreeSet<Attempt<'a>> {
+    let of = |note: &Note<'a>| {
+        let trail = note.event.trail()?;
+        let task = trail.get("source").and_then(Value::as_str).unwrap_or(note.task);
         Some((task, trail.get("run")?.as_i64()?))
     };
-    of_board.chain(of_tasks).filter_map(of).collect()
+    notes.iter().filter_map(of).collect()
 }
 
 /// Whether an attempt tells of its provider by the way it ended. A booked limit does where no watcher wrote down what limited it, and only
@@ -287,7 +298,7 @@ fn is_told_by_end(task: &str, run: &Run, told: &BTreeSet<Attempt<'_>>, now: Time
 
 /// Whether a watcher wrote down on the task itself what refused an attempt.
 pub fn is_told(d: &Detail, run: &Run, profiles: &BTreeMap<String, Profile>) -> bool {
-    told(&[], &[d], profiles).contains(&(d.task.id.as_str(), run.id))
+    told(&notes(&[], &[d], profiles)).contains(&(d.task.id.as_str(), run.id))
 }
 
 /// What the logs say of attempts that the runtime booked as limited lately, and of which nobody wrote anything down yet.
@@ -419,7 +430,9 @@ fn noted(task: &str, e: &Event) -> Option<Sighting> {
 
 /// What our events say was sent where, and whether it is still on its way.
 fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
-    let rows: BTreeMap<&str, &Task> = rows.iter().map(|t| (t.id.as_str(), t)).collect();
+    // On most boards nothing was sent.
+    let by_id = OnceCell::new();
+    let by_id = || by_id.get_or_init(|| rows.iter().map(|t| (t.id.as_str(), t)).collect::<BTreeMap<_, _>>());
     let mut known = BTreeSet::new();
     let mut all: Vec<Sent> = Vec::new();
     for (task, e) in events.iter().filter(|(_, e)| authorship::is_ours(e)) {
@@ -431,7 +444,7 @@ fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
         if !known.insert((task, e.at, profile, id.clone())) {
             continue;
         }
-        let waits = |t: &&Task| {
+        let waits = |t: &Task| {
             let on_way = matches!(t.status, Status::Ready | Status::Running | Status::Todo);
             on_way && t.assignee.as_deref() == Some(profile)
         };
@@ -441,7 +454,7 @@ fn sent(events: &[(String, Event)], rows: &[Task]) -> Vec<Sent> {
             id,
             at: e.at,
             is_move: sent.get("move").and_then(Value::as_bool).unwrap_or(false),
-            is_open: rows.get(task.as_str()).is_some_and(waits),
+            is_open: by_id().get(task.as_str()).copied().is_some_and(waits),
         });
     }
     all
@@ -578,6 +591,9 @@ mod tests {
         let trail = json!({"cause": "rate_limit", "run": 7, "provider": "moon", "source": "t_00000001"});
         let payload = json!({"by": "synthesize-distress", "watchbill": trail});
         let events = [("t_00000009".to_owned(), event(EventKind::Signal, 60, payload))];
-        assert_eq!(told(&events, &[], &BTreeMap::new()).into_iter().collect::<Vec<_>>(), [("t_00000001", 7)]);
+        assert_eq!(
+            told(&notes(&events, &[], &BTreeMap::new())).into_iter().collect::<Vec<_>>(),
+            [("t_00000001", 7)]
+        );
     }
 }

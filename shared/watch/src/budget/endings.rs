@@ -72,12 +72,14 @@ pub(super) fn is_failure(run: &Run) -> bool {
 
 /// Every error the attempts ended on, and how often, the most frequent first.
 pub(super) fn distinct(d: &Detail) -> Vec<(String, usize)> {
+    let mut texts: BTreeMap<&str, usize> = BTreeMap::new();
+    for text in d.runs.iter().filter(|r| is_failure(r)).filter_map(|run| text(d, run)) {
+        *texts.entry(text).or_default() += 1;
+    }
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for run in d.runs.iter().filter(|r| is_failure(r)) {
-        if let Some(text) = text(d, run) {
-            // In lower case and without its numbers a secret is not known for one any more.
-            *counts.entry(fingerprint(&redact(text))).or_default() += 1;
-        }
+    for (text, times) in texts {
+        // In lower case and without its numbers a secret is not known for one any more.
+        *counts.entry(fingerprint(&redact(text))).or_default() += times;
     }
     let mut all: Vec<(String, usize)> = counts.into_iter().collect();
     all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -88,13 +90,14 @@ pub(super) fn distinct(d: &Detail) -> Vec<(String, usize)> {
 /// is only how a dispatcher booked them.
 pub(super) fn streak<'a>(d: &'a Detail, refused: &BTreeSet<i64>) -> Vec<&'a Run> {
     let mut same: Vec<&Run> = Vec::new();
-    let mut print = None;
+    let mut first = None;
     for run in d.runs.iter().filter(|r| r.ended_at.is_some()) {
         if matches!(run.outcome.as_deref(), None | Some("reclaimed")) || refused.contains(&run.id) {
             continue;
         }
-        let Some(mine) = text(d, run).filter(|_| is_failure(run)).map(fingerprint) else { break };
-        if *print.get_or_insert_with(|| mine.clone()) != mine {
+        let Some(mine) = text(d, run).filter(|_| is_failure(run)) else { break };
+        let first = *first.get_or_insert(mine);
+        if mine != first && fingerprint(mine) != fingerprint(first) {
             break;
         }
         same.push(run);

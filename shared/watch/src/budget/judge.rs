@@ -333,8 +333,11 @@ impl<'a> Case<'a> {
     /// Attempt after attempt ends on the same error, and nothing shows that they came any further.
     fn stuck(&mut self) {
         let d = &self.work.detail;
-        let same = endings::streak(d, &self.work.refused);
         let most = usize::try_from(self.config.budget.same_errors).unwrap_or(usize::MAX);
+        if d.runs.len() < most {
+            return;
+        }
+        let same = endings::streak(d, &self.work.refused);
         let (Some(newest), Some(first)) = (same.first(), same.last()) else { return };
         if same.len() < most || newest.ended_at.is_none() || !newest.is_since(self.seen.since) {
             return;

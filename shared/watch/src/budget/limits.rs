@@ -34,10 +34,7 @@ pub(super) struct Limits {
 impl Limits {
     pub(super) fn of(scope: Option<&Scope>, config: &Config, origin: &BTreeMap<String, String>) -> Limits {
         let b = &config.budget;
-        let said = |key: &str| {
-            let name = format!("budget.{key}");
-            origin.get(&name).cloned().unwrap_or_else(|| "default".to_owned())
-        };
+        let said = |key: &str| origin.get(key).cloned().unwrap_or_else(|| "default".to_owned());
         let task = |value| Limit { value, source: "task".to_owned() };
         let ours = |value: u64, key: &str| Limit { value, source: said(key) };
         let cost = scope.and_then(Scope::cost);
@@ -45,22 +42,22 @@ impl Limits {
         Limits {
             time: match scope.and_then(|s| s.time_budget) {
                 Some(own) => Limit { value: seconds(own), source: "task".to_owned() },
-                None => Limit { value: seconds(b.time), source: said("time") },
+                None => Limit { value: seconds(b.time), source: said("budget.time") },
             },
             iterations: match scope.and_then(|s| s.iterations) {
                 Some(own) => task(u64::from(own)),
-                None => ours(u64::from(b.iterations), "iterations"),
+                None => ours(u64::from(b.iterations), "budget.iterations"),
             },
             cost: match cost {
                 Some(value) => Some(Limit { value, source: "task".to_owned() }),
-                None => b.cost.map(|value| Limit { value, source: said("cost") }),
+                None => b.cost.map(|value| Limit { value, source: said("budget.cost") }),
             },
             files: match files {
                 Some(own) => Some(task(own)),
-                None => (b.max_files > 0).then(|| ours(u64::from(b.max_files), "max_files")),
+                None => (b.max_files > 0).then(|| ours(u64::from(b.max_files), "budget.max_files")),
             },
-            resets: ours(u64::from(b.resets), "resets"),
-            exhaustions: ours(u64::from(b.exhaustions), "exhaustions"),
+            resets: ours(u64::from(b.resets), "budget.resets"),
+            exhaustions: ours(u64::from(b.exhaustions), "budget.exhaustions"),
         }
     }
 }

@@ -126,14 +126,14 @@ fn works(world: &mut World<'_>, details: Vec<Detail>, since: Time, now: Time) ->
     let begun = begun(&details);
     for detail in details.into_iter().filter(|d| !card::is_card(&d.task)) {
         // What ended long ago is shown for the person it waits for, without its logs.
-        let newest = detail.newest_run().filter(|r| r.is_since(since)).cloned();
-        let usage = match &newest {
+        let newest = detail.newest_run().filter(|r| r.is_since(since));
+        let usage = match newest {
             Some(run) => used(world, (&detail, run), &begun, now),
             None => Usage::default(),
         };
         let mut earlier = Vec::new();
         if newest.is_some() {
-            for run in detail.runs.clone().iter().skip(1).take(MAX_EARLIER_RUNS) {
+            for run in detail.runs.iter().skip(1).take(MAX_EARLIER_RUNS) {
                 earlier.push(Used { run: run.id, usage: used(world, (&detail, run), &begun, now) });
             }
         }
@@ -151,9 +151,8 @@ fn refused(world: &mut World<'_>, d: &Detail, now: Time) -> BTreeSet<i64> {
         return refused;
     }
     let most = usize::try_from(world.config.budget.same_errors).unwrap_or(usize::MAX);
-    let Some(newest) = d.newest_run().filter(|_| endings::streak(d, &refused).len() >= most.max(1)) else {
-        return refused;
-    };
+    let is_row = || d.runs.len() >= most && endings::streak(d, &refused).len() >= most.max(1);
+    let Some(newest) = d.newest_run().filter(|_| is_row()) else { return refused };
     let board = world.board.id().clone();
     let profile = newest.profile.as_deref().or(d.task.assignee.as_deref());
     let (task, file) = (d.task.id.as_str(), d.words_file());
@@ -241,7 +240,7 @@ fn files(world: &mut World<'_>, seen: &mut Seen, now: Time, until: Instant) {
     let slow = |w: &Work| w.detail.place.path.as_deref().map(|path| format!("slow-tree:{path}"));
     let mut order = order(seen.work.len(), now);
     // What took too long the last time comes last.
-    order.sort_by_key(|i| slow(&seen.work[*i]).is_some_and(|key| world.cache.was_sighted(&key)));
+    order.sort_by_cached_key(|i| slow(&seen.work[*i]).is_some_and(|key| world.cache.was_sighted(&key)));
     for i in order {
         let d = &seen.work[i].detail;
         if let Some(host) = world.abroad(d) {
