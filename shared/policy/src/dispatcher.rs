@@ -21,17 +21,50 @@ pub const TICKED: i64 = 600;
 /// is not missed while something runs.
 pub const BUSY: i64 = 3_600;
 
-/// How many tasks of these have been ready for one of `known` for so long that a dispatcher would have started them, by the newest
-/// events of the board. Cards do not count, nor does what no dispatcher starts: tasks without an assignee, and claimed ones.
-pub fn waiting(rows: &[Task], known: &Profiles, events: &[(String, Event)], now: Time) -> usize {
+/// Newest attempts by which the time between two ticks is told.
+const MAX_STARTS: u32 = 100;
+/// Attempts that begin within so many seconds are of one tick.
+const ONE_TICK: i64 = 60;
+
+/// When the newest attempts began, where a dispatcher that cron starts can be known by nothing else.
+///
+/// # Errors
+/// The board cannot be read.
+pub fn starts(board: &mut dyn Board, runtime: &Runtime) -> Result<Vec<Time>> {
+    if runtime.is_daemon || runtime.dispatcher != Dispatcher::Absent || board.is_own() {
+        return Ok(Vec::new());
+    }
+    Ok(board.recent_runs(MAX_STARTS)?.into_iter().map(|(_, run)| run.started_at).collect())
+}
+
+/// For how many seconds a dispatcher may leave ready work: twice the time between two ticks, by [`starts`]. A tick with nothing to start
+/// is not seen, so most gaps are too long, and one by hand makes one too short: the shortest quarter tells.
+pub fn cadence(starts: &[Time]) -> i64 {
+    let mut at = starts.to_vec();
+    at.sort_unstable();
+    let mut gaps: Vec<i64> = at.windows(2).map(|two| two[1].since(two[0])).filter(|gap| *gap > ONE_TICK).collect();
+    gaps.sort_unstable();
+    gaps.get(gaps.len() / 4).map_or(TICKED, |gap| gap.saturating_mul(2).clamp(TICKED, BUSY))
+}
+
+/// How many tasks of these have been ready for one of `known` for longer than `cadence` seconds, so that a dispatcher would have started
+/// them, by the newest events of the board. Cards do not count, nor does what no dispatcher starts: tasks without an assignee, and claimed
+/// ones.
+pub fn waiting(
+    rows: &[Task],
+    known: &Profiles,
+    events: &[(String, Event)],
+    now: Time,
+    cadence: i64,
+) -> usize {
     // Who claimed it made it no readier.
     use EventKind::{Claimed, Spawned};
     let turned = tasks_of(events, |e| {
-        is_within(e.at, now, TICKED) && authorship::is_turn(e) && !matches!(e.kind, Claimed | Spawned)
+        is_within(e.at, now, cadence) && authorship::is_turn(e) && !matches!(e.kind, Claimed | Spawned)
     });
     let stands = |t: &&Task| {
         let is_taken = t.assignee.is_none() || t.claim_lock.is_some();
-        let is_new = is_within(t.created_at, now, TICKED) || turned.contains(t.id.as_str());
+        let is_new = is_within(t.created_at, now, cadence) || turned.contains(t.id.as_str());
         t.status == Status::Ready && !is_taken && !is_new
     };
     let all = rows.iter().filter(|t| !is_card(t)).filter(stands);
@@ -267,9 +300,9 @@ pub fn unclaimed(rows: &[Task], started: &[Task], events: &[(String, Event)], no
 }
 
 /// For how many seconds a dispatcher may do nothing before it is taken for none.
-pub fn patience(rows: &[Task], runtime: &Runtime) -> i64 {
+pub fn patience(rows: &[Task], runtime: &Runtime, cadence: i64) -> i64 {
     let runs = rows.iter().any(|t| t.status == Status::Running);
-    if runs && !runtime.is_daemon { BUSY } else { TICKED }
+    if runs && !runtime.is_daemon { BUSY } else { cadence }
 }
 
 /// Events that only a dispatcher's tick writes, or a command that does its work.
@@ -330,7 +363,7 @@ mod tests {
         let count = |t: Task, seconds: i64| {
             let freed = event("unblocked", seconds, serde_json::json!({"by": "route-blocked"}));
             let claimed = event("claimed", 60, serde_json::json!({}));
-            waiting(std::slice::from_ref(&t), &known, &[(t.id.clone(), freed), (t.id.clone(), claimed)], NOW)
+            waiting(std::slice::from_ref(&t), &known, &[(t.id.clone(), freed), (t.id.clone(), claimed)], NOW, TICKED)
         };
         assert_eq!(count(row(&|_| {}), 601), 1);
         assert_eq!(count(row(&|_| {}), 600), 0, "it was set free a moment ago");
@@ -557,7 +590,26 @@ mod tests {
             (vec![runs, ready.clone()], true, TICKED),
             (vec![ready], false, TICKED),
         ] {
-            assert_eq!(patience(&rows, &runtime(Dispatcher::Absent, is_daemon)), want);
+            assert_eq!(patience(&rows, &runtime(Dispatcher::Absent, is_daemon), TICKED), want);
         }
+    }
+
+    #[test]
+    fn ready_work_waits_for_two_ticks_of_the_dispatcher_that_cron_starts() {
+        let of = |seconds: &[i64]| cadence(&seconds.iter().map(|s| ago(*s)).collect::<Vec<_>>());
+        assert_eq!([of(&[]), of(&[840]), of(&[840, 839, 800])], [TICKED; 3], "one tick tells nothing");
+        assert_eq!(of(&[840, 840, 1_740, 2_640, 9_840]), 1_800, "every 15 minutes, and nothing to start for a while");
+        assert_eq!(of(&[840, 1_000, 1_740, 2_640, 3_540, 4_440]), 1_480, "one by hand in between");
+        assert_eq!(of(&[60, 121, 185, 900, 9_000]), TICKED, "each minute");
+        assert_eq!(of(&[60, 90_000]), BUSY);
+        // Nothing was started in the day: work is new for as long.
+        let known = ["luna"].into_iter().collect();
+        let task = |seconds: i64| Task {
+            assignee: Some("luna".into()),
+            created_at: ago(seconds),
+            ..detail("t_00000001", Status::Ready).task
+        };
+        let count = |seconds: i64| waiting(&[task(seconds)], &known, &[], NOW, 1_800);
+        assert_eq!([count(1_800), count(1_801)], [0, 1]);
     }
 }
