@@ -139,6 +139,28 @@ fn work_that_nobody_starts_is_critical_and_no_page_is_green() {
 }
 
 #[test]
+fn a_dispatcher_that_cron_starts_is_not_missed_between_two_ticks() {
+    let b = watched();
+    b.add("t_00000001", "ready");
+    b.add("t_00000002", "done");
+    let now = now();
+    b.sql(&format!("UPDATE tasks SET created_at = {} WHERE id = 't_00000001'", now - 800));
+    let starts = |gaps: &[i64]| {
+        for ago in gaps {
+            let at = now - ago;
+            b.sql(&format!(
+                "INSERT INTO task_runs (task_id, status, outcome, started_at, ended_at) VALUES ('t_00000002', 'done', 'completed', {at}, {at} + 9);
+                 INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000002', 'claimed', '{{}}', {at})"
+            ));
+        }
+    };
+    starts(&[840]);
+    says(check(&b, &[]), "CRITICAL", 2);
+    starts(&[1_740, 2_640]);
+    says(check(&b, &[]), "OK", 0);
+}
+
+#[test]
 fn tasks_whose_key_was_refused_are_told_as_one_cause() {
     let b = watched();
     let hold = "{\"by\":\"route-blocked\",\"cause\":\"credential\",\"watchbill\":{\"v\":1,\"pass\":\"p\",\"case\":\"provider-hold\",
@@ -424,7 +446,14 @@ fn what_cannot_be_known_is_unknown() {
     let mut command = tools::watchbill(&b, &["check"]);
     let (said, _) = says(ran(command.env("HERMES_HOME", nowhere.path())), "UNKNOWN", 3);
     assert!(said.contains("no board found"), "{said}");
-    assert_eq!(check(&b, &["--nonsense"]).code, 3, "not 2, which would be critical");
+    let wrong = check(&b, &["-w", "a|b"]);
+    assert_eq!(wrong.code, 3, "not 2, which would be critical");
+    assert_eq!(
+        wrong.out,
+        "WATCHBILL UNKNOWN - invalid value 'a/b' for '--warning <N>': invalid digit found in string\n"
+    );
+    assert!(wrong.err.contains("error: invalid value 'a|b'"), "{wrong:?}");
+    assert_eq!(check(&b, &["--nonsense", "--json"]).out, "", "that is no JSON");
     // More stands still than is looked at: among the rest may be what needs a person.
     let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001)
         INSERT INTO tasks (id, title, assignee, status, created_at)

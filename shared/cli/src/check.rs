@@ -1,5 +1,6 @@
 //! `watchbill check`: one line for a monitoring system, in the form and with the codes of monitoring plugins.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -134,7 +135,22 @@ impl Counts {
 }
 
 /// The code of a check that could not be done, whatever kept it: 1 and 2 would say something about the board.
-pub(super) const UNKNOWN: u8 = State::Unknown as u8;
+const UNKNOWN: u8 = State::Unknown as u8;
+
+/// Says in the one line of a plugin what is wrong with the arguments; with `--json`, the text on stderr is all. Gives the exit code.
+pub(super) fn misused(arguments: &[OsString], said: &str) -> u8 {
+    if !arguments.iter().any(|a| a == "--json") {
+        let said = said.lines().next().unwrap_or_default();
+        let said = in_line(said.strip_prefix("error: ").unwrap_or(said));
+        let _ = print(&format!("WATCHBILL {} - {said}\n", State::Unknown.word()));
+    }
+    UNKNOWN
+}
+
+/// Text for the line: `|` begins the figures.
+fn in_line(said: &str) -> String {
+    base::clip::clip(&printable(said).replace('|', "/"), MAX_SAID).to_owned()
+}
 
 pub(super) fn run(args: &CheckArgs, version: &str) -> u8 {
     let (mut counts, mut news) = (Counts::default(), Vec::new());
@@ -160,8 +176,7 @@ pub(super) fn run(args: &CheckArgs, version: &str) -> u8 {
         ),
         false => needs::in_one_line(news.iter().map(|n| (n.about.as_str(), n.what.as_str()))),
     };
-    // `|` begins the figures.
-    let said = base::clip::clip(&printable(&said).replace('|', "/"), MAX_SAID).to_owned();
+    let said = in_line(&said);
     let text = match args.common.json {
         true => {
             let whole = json!({

@@ -203,8 +203,8 @@ enum Command {
 trait Program: CommandFactory + FromArgMatches {
     fn run(self, version: &'static str) -> Ran;
 
-    /// The exit code where the arguments are wrong.
-    fn usage(_arguments: &[OsString]) -> u8 {
+    /// The exit code where the arguments are wrong. `said`: what is wrong with them.
+    fn usage(_arguments: &[OsString], _said: &str) -> u8 {
         Kind::Usage.code()
     }
 }
@@ -275,10 +275,10 @@ impl Program for WatchbillArgs {
         }
     }
 
-    fn usage(arguments: &[OsString]) -> u8 {
-        // A monitoring system would take 2 for something it knows of the board.
+    fn usage(arguments: &[OsString], said: &str) -> u8 {
+        // A monitoring system would take 2 for something it knows of the board, and shows stdout alone.
         let is_check = arguments.get(1).is_some_and(|a| a == "check");
-        if is_check { check::UNKNOWN } else { Kind::Usage.code() }
+        if is_check { check::misused(arguments, said) } else { Kind::Usage.code() }
     }
 }
 
@@ -340,7 +340,7 @@ fn parse<P: Program>(version: &'static str, arguments: &[OsString]) -> std::resu
     let parsed = command.try_get_matches_from(arguments).and_then(|matches| P::from_arg_matches(&matches));
     parsed.map_err(without_traps).map_err(|e| with_hint(e, arguments, &name)).map_err(|e| {
         match (e.use_stderr(), e.print()) {
-            (true, _) => P::usage(arguments),
+            (true, _) => P::usage(arguments, &e.to_string()),
             (false, Ok(())) => 0,
             (false, Err(io)) => output_code(&io),
         }

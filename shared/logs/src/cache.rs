@@ -384,7 +384,13 @@ fn not_ours(path: &Path) -> Option<&'static str> {
             return Some("every user can write its folder");
         }
     }
-    let file = path.symlink_metadata().ok()?;
+    let Ok(file) = path.symlink_metadata() else {
+        let is_lost = |f: &Path| f.is_symlink() && !f.exists();
+        return path
+            .ancestors()
+            .any(is_lost)
+            .then_some("its folder, or one above it, is a link to what is not there");
+    };
     match () {
         () if file.is_symlink() => Some("a symbolic link"),
         () if !file.is_file() => Some("not a regular file"),
@@ -595,6 +601,11 @@ mod tests {
         std::os::unix::fs::symlink(&real, &path).unwrap();
         assert!(sights(&path).contains("a symbolic link"));
         assert!(!Cache::open(Some(path.clone())).was_sighted("a"));
+        let lost = dir.path().join("lost");
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), &lost).unwrap();
+        for path in [lost.join("state.db"), lost.join("watchbill/state.db")] {
+            assert!(sights(&path).contains("is a link to what is not there"), "{}", sights(&path));
+        }
         std::fs::remove_file(&path).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
         assert!(sights(&path).contains("not a regular file"));

@@ -225,6 +225,11 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
             "ready, and the dispatcher, which lives, does not start",
             format!("see what the dispatcher noted on {each}"),
         ),
+        Unattended::Unseen => (
+            "dispatcher-unseen",
+            "ready, and nothing starts",
+            "see whether a dispatcher runs, which cannot be seen from here".into(),
+        ),
         Unattended::NotPromoted => (
             "not-promoted",
             "free to go on, and no dispatcher promotes",

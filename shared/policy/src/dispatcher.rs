@@ -1,6 +1,6 @@
 //! Whether a dispatcher works on a board, by what it wrote there of late.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::is_within;
 use crate::needs_operator::{is_nobodys, untaken};
@@ -21,17 +21,51 @@ pub const TICKED: i64 = 600;
 /// is not missed while something runs.
 pub const BUSY: i64 = 3_600;
 
-/// How many tasks of these have been ready for one of `known` for so long that a dispatcher would have started them, by the newest
-/// events of the board. Cards do not count, nor does what no dispatcher starts: tasks without an assignee, and claimed ones.
-pub fn waiting(rows: &[Task], known: &Profiles, events: &[(String, Event)], now: Time) -> usize {
+/// Newest attempts by which the time between two ticks is told.
+const MAX_STARTS: u32 = 100;
+/// Attempts that begin within so many seconds are of one tick.
+const ONE_TICK: i64 = 60;
+
+/// When the newest attempts began, where a dispatcher that cron starts can be known by nothing else.
+///
+/// # Errors
+/// The board cannot be read.
+pub fn starts(board: &mut dyn Board, runtime: &Runtime) -> Result<Vec<Time>> {
+    if runtime.is_daemon || runtime.dispatcher != Dispatcher::Absent || board.is_own() {
+        return Ok(Vec::new());
+    }
+    Ok(board.recent_runs(MAX_STARTS)?.into_iter().map(|(_, run)| run.started_at).collect())
+}
+
+/// For how many seconds a dispatcher may leave ready work: twice the time between two ticks, by [`starts`]. A tick with nothing to start
+/// is not seen, so most gaps are too long, and one by hand makes one too short: the shortest quarter tells.
+pub fn cadence(starts: &[Time]) -> i64 {
+    let mut at = starts.to_vec();
+    at.sort_unstable();
+    let mut gaps: Vec<i64> =
+        at.windows(2).map(|two| two[1].since(two[0])).filter(|gap| *gap > ONE_TICK).collect();
+    gaps.sort_unstable();
+    gaps.get(gaps.len() / 4).map_or(TICKED, |gap| gap.saturating_mul(2).clamp(TICKED, BUSY))
+}
+
+/// How many tasks of these have been ready for one of `known` for longer than `cadence` seconds, so that a dispatcher would have started
+/// them, by the newest events of the board. Cards do not count, nor does what no dispatcher starts: tasks without an assignee, and claimed
+/// ones.
+pub fn waiting(
+    rows: &[Task],
+    known: &Profiles,
+    events: &[(String, Event)],
+    now: Time,
+    cadence: i64,
+) -> usize {
     // Who claimed it made it no readier.
     use EventKind::{Claimed, Spawned};
     let turned = tasks_of(events, |e| {
-        is_within(e.at, now, TICKED) && authorship::is_turn(e) && !matches!(e.kind, Claimed | Spawned)
+        is_within(e.at, now, cadence) && authorship::is_turn(e) && !matches!(e.kind, Claimed | Spawned)
     });
     let stands = |t: &&Task| {
         let is_taken = t.assignee.is_none() || t.claim_lock.is_some();
-        let is_new = is_within(t.created_at, now, TICKED) || turned.contains(t.id.as_str());
+        let is_new = is_within(t.created_at, now, cadence) || turned.contains(t.id.as_str());
         t.status == Status::Ready && !is_taken && !is_new
     };
     let all = rows.iter().filter(|t| !is_card(t)).filter(stands);
@@ -250,26 +284,64 @@ fn waits(
 /// Seconds after which ready work on a board without a dispatcher needs a person, where no worker of its profile is at work.
 const UNCLAIMED: i64 = 3_600;
 
+/// Who works on what is for no profile, and since when: of each such task that runs or was claimed.
+pub type Workers = BTreeMap<String, (Option<String>, Time)>;
+
+/// Looks at the newest attempts of such tasks. `started` as with [`passed_over`].
+///
+/// # Errors
+/// The board cannot be read.
+pub fn workers(
+    board: &mut dyn Board,
+    rows: &[Task],
+    started: &[Task],
+    events: &[(String, Event)],
+) -> Result<Workers> {
+    let claimed = tasks_of(events, is_start);
+    let is_meant =
+        |t: &&Task| t.assignee.is_none() && (t.status == Status::Running || claimed.contains(t.id.as_str()));
+    let all: Vec<String> = rows.iter().chain(started).filter(is_meant).map(|t| t.id.clone()).collect();
+    if all.is_empty() {
+        return Ok(Workers::new());
+    }
+    let of = |d: Detail| {
+        Some((d.task.id.clone(), d.runs.last().map(|run| (run.profile.clone(), run.started_at))?))
+    };
+    Ok(board.look(&all)?.into_iter().filter_map(of).collect())
+}
+
 /// Ready tasks of a board without a dispatcher that nobody has claimed for that long, while nobody claimed or worked on anything else of
-/// their profile. `started` as with [`passed_over`]; what is for no profile any worker may take.
-pub fn unclaimed(rows: &[Task], started: &[Task], events: &[(String, Event)], now: Time) -> BTreeSet<String> {
+/// their profile. `started` as with [`passed_over`]; what is for no profile any worker may take. A worker of which nobody knows the profile
+/// may be of any, but no longer than [`STALLED`].
+pub fn unclaimed(
+    rows: &[Task],
+    started: &[Task],
+    events: &[(String, Event)],
+    workers: &Workers,
+    now: Time,
+) -> BTreeSet<String> {
     let is_lately = |e: &Event| is_within(e.at, now, UNCLAIMED - 1) && authorship::is_turn(e);
     let turned = tasks_of(events, is_lately);
     let claimed = tasks_of(events, |e| is_lately(e) && is_start(e));
     let is_at_work = |t: &&Task| t.status == Status::Running || claimed.contains(t.id.as_str());
     let at_work: Vec<&Task> = rows.iter().chain(started).filter(is_at_work).collect();
+    let may_be_of = |o: &Task, who: &str| match (&o.assignee, workers.get(&o.id)) {
+        (Some(profile), _) | (None, Some((Some(profile), _))) => profile == who,
+        (None, Some((None, since))) => is_within(*since, now, STALLED - 1),
+        (None, None) => true,
+    };
     let is_left = |t: &&Task| {
         let is_new = is_within(t.created_at, now, UNCLAIMED - 1) || turned.contains(t.id.as_str());
-        let is_same = |o: &&Task| t.assignee.is_none() || o.assignee.is_none() || o.assignee == t.assignee;
+        let is_same = |o: &&Task| t.assignee.as_deref().is_none_or(|who| may_be_of(o, who));
         t.status == Status::Ready && t.claim_lock.is_none() && !is_new && !at_work.iter().any(is_same)
     };
     ids(rows, is_left)
 }
 
 /// For how many seconds a dispatcher may do nothing before it is taken for none.
-pub fn patience(rows: &[Task], runtime: &Runtime) -> i64 {
+pub fn patience(rows: &[Task], runtime: &Runtime, cadence: i64) -> i64 {
     let runs = rows.iter().any(|t| t.status == Status::Running);
-    if runs && !runtime.is_daemon { BUSY } else { TICKED }
+    if runs && !runtime.is_daemon { BUSY } else { cadence }
 }
 
 /// Events that only a dispatcher's tick writes, or a command that does its work.
@@ -330,7 +402,13 @@ mod tests {
         let count = |t: Task, seconds: i64| {
             let freed = event("unblocked", seconds, serde_json::json!({"by": "route-blocked"}));
             let claimed = event("claimed", 60, serde_json::json!({}));
-            waiting(std::slice::from_ref(&t), &known, &[(t.id.clone(), freed), (t.id.clone(), claimed)], NOW)
+            waiting(
+                std::slice::from_ref(&t),
+                &known,
+                &[(t.id.clone(), freed), (t.id.clone(), claimed)],
+                NOW,
+                TICKED,
+            )
         };
         assert_eq!(count(row(&|_| {}), 601), 1);
         assert_eq!(count(row(&|_| {}), 600), 0, "it was set free a moment ago");
@@ -536,7 +614,7 @@ mod tests {
             |seconds: i64| ("t_00000002".to_owned(), event("claimed", seconds, serde_json::json!({})));
         let left = |t: Task, others: &[Task], events: &[(String, Event)]| {
             let id = t.id.clone();
-            unclaimed(&[&[t], others].concat(), &[], events, NOW).contains(&id)
+            unclaimed(&[&[t], others].concat(), &[], events, &Workers::new(), NOW).contains(&id)
         };
         let ready = |created: i64| row("t_00000001", Status::Ready, Some("luna"), created);
         let other = |status: Status, who: Option<&str>| [row("t_00000002", status, who, 9_000)];
@@ -544,6 +622,16 @@ mod tests {
         assert!(!left(ready(9_000), &other(Status::Running, Some("luna")), &[]), "its worker is busy");
         assert!(left(ready(9_000), &other(Status::Running, Some("sol")), &[]));
         assert!(!left(ready(9_000), &other(Status::Running, None), &[]), "any worker may be hers");
+        let by = |who: Option<&str>, since: i64| {
+            let workers = [("t_00000002".to_owned(), (who.map(str::to_owned), ago(since)))].into();
+            let rows = [&[ready(90_000)], &other(Status::Running, None)[..]].concat();
+            unclaimed(&rows, &[], &[], &workers, NOW).contains("t_00000001")
+        };
+        assert!(
+            by(Some("sol"), 60) && !by(Some("luna"), 86_400),
+            "what is for nobody a worker of one profile has"
+        );
+        assert!(!by(None, STALLED - 1) && by(None, STALLED), "that of an unknown one hides it for a while");
         assert!(!left(ready(9_000), &other(Status::Todo, Some("luna")), &[claimed(3_599)]));
         assert!(left(ready(9_000), &other(Status::Todo, Some("luna")), &[claimed(3_600)]));
     }
@@ -557,7 +645,30 @@ mod tests {
             (vec![runs, ready.clone()], true, TICKED),
             (vec![ready], false, TICKED),
         ] {
-            assert_eq!(patience(&rows, &runtime(Dispatcher::Absent, is_daemon)), want);
+            assert_eq!(patience(&rows, &runtime(Dispatcher::Absent, is_daemon), TICKED), want);
         }
+    }
+
+    #[test]
+    fn ready_work_waits_for_two_ticks_of_the_dispatcher_that_cron_starts() {
+        let of = |seconds: &[i64]| cadence(&seconds.iter().map(|s| ago(*s)).collect::<Vec<_>>());
+        assert_eq!([of(&[]), of(&[840]), of(&[840, 839, 800])], [TICKED; 3], "one tick tells nothing");
+        assert_eq!(
+            of(&[840, 840, 1_740, 2_640, 9_840]),
+            1_800,
+            "every 15 minutes, and nothing to start for a while"
+        );
+        assert_eq!(of(&[840, 1_000, 1_740, 2_640, 3_540, 4_440]), 1_480, "one by hand in between");
+        assert_eq!(of(&[60, 121, 185, 900, 9_000]), TICKED, "each minute");
+        assert_eq!(of(&[60, 90_000]), BUSY);
+        // Nothing was started in the day: work is new for as long.
+        let known = ["luna"].into_iter().collect();
+        let task = |seconds: i64| Task {
+            assignee: Some("luna".into()),
+            created_at: ago(seconds),
+            ..detail("t_00000001", Status::Ready).task
+        };
+        let count = |seconds: i64| waiting(&[task(seconds)], &known, &[], NOW, 1_800);
+        assert_eq!([count(1_800), count(1_801)], [0, 1]);
     }
 }

@@ -37,6 +37,8 @@ const DECIDING: i64 = 4 * UNCLAIMED;
 const TICKED: i64 = 600;
 /// The same for one that cron starts, while something runs.
 const BUSY: i64 = 3_600;
+/// Newest attempts by which the time between two of its ticks is told.
+const STARTS: usize = 100;
 /// Seconds after which a dispatcher that holds its lock is stuck in it.
 const WEDGED: i64 = 300;
 /// Seconds for which a task may stand still for a reason of its own, before the operator must hear of it.
@@ -664,20 +666,35 @@ fn of_dispatcher(truth: &Truth, all: &BTreeMap<String, Detail>) -> Option<Stand>
         // By one that was behind everything is long ago.
         return (truth.clock_set > second - BUSY).then_some(Stand::Either);
     };
+    let is_cron = truth.trials.dispatch == Dispatch::CommandLine;
+    let cadence = if is_cron { cadence(all) } else { TICKED };
     let waits = |d: &Detail| {
         d.task.status == Status::Ready
             && is_profile(d.task.assignee.as_deref())
             && d.task.claim_lock.is_none()
-            && truth.now.since(d.task.created_at) > TICKED
+            && truth.now.since(d.task.created_at) > cadence
             && !card::is_card(&d.task)
-            && wants.turned.get(&d.task.id).is_none_or(|at| second - at > TICKED)
-            && wants.stood.get(&d.task.id).is_some_and(|(_, at)| second - at >= TICKED)
+            && wants.turned.get(&d.task.id).is_none_or(|at| second - at > cadence)
+            && wants.stood.get(&d.task.id).is_some_and(|(_, at)| second - at >= cadence)
     };
     // Of one that cron starts nobody can tell that it is gone as long as something runs, but by its silence.
     let runs = all.values().any(|d| d.task.status == Status::Running);
-    let patience = if runs && truth.trials.dispatch == Dispatch::CommandLine { BUSY } else { TICKED };
+    let patience = if runs && is_cron { BUSY } else { cadence };
     let is_long = second - since > patience && all.values().any(waits) && truth.clock_set < since;
     Some(if is_long { Stand::Needs(Need::Dispatcher, since) } else { Stand::Either })
+}
+
+/// For how long a dispatcher that cron starts may leave ready work: twice the time between its ticks, which the shortest quarter of the
+/// times between starts tells.
+fn cadence(all: &BTreeMap<String, Detail>) -> i64 {
+    let mut runs: Vec<(i64, i64)> =
+        all.values().flat_map(|d| &d.runs).map(|run| (run.id, run.started_at.0)).collect();
+    runs.sort_unstable();
+    let mut at: Vec<i64> = runs.iter().rev().take(STARTS).map(|(_, at)| *at).collect();
+    at.sort_unstable();
+    let mut gaps: Vec<i64> = at.windows(2).map(|two| two[1] - two[0]).filter(|gap| *gap > 60).collect();
+    gaps.sort_unstable();
+    gaps.get(gaps.len() / 4).map_or(TICKED, |gap| (gap * 2).clamp(TICKED, BUSY))
 }
 
 /// A watcher whose last start failed, or whose next pass is late by three. The record of a pass tells by the clock.

@@ -136,14 +136,15 @@ impl BoardRead {
         let gone = gone.filter(|g| free && !lately.clone().any(|e| is_tick(e) && g.is_not_by(e)));
         // Where the gateway is known to be gone, no work is too new to wait for one.
         let turns = if gone.is_some() { &[] } else { events.as_slice() };
+        let cadence = dispatcher::cadence(&dispatcher::starts(board, &runtime)?);
         Ok(BoardRead {
             shape,
             is_own,
             refused,
             open: rows.len(),
             oldest: rows.iter().map(|t| t.created_at).min(),
-            waiting: dispatcher::waiting(&rows, &runtime.profiles, turns, now),
-            patience: dispatcher::patience(&rows, &runtime),
+            waiting: dispatcher::waiting(&rows, &runtime.profiles, turns, now, cadence),
+            patience: dispatcher::patience(&rows, &runtime, cadence),
             newest,
             gone: gone.map(|g| g.pid),
             stopped,

@@ -281,6 +281,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
     let Looked { facts, runtime, refused_keys } = look(site, &chosen, &survey, &rows, &still)?;
     let long = board.events(now.plus(-dispatcher::BUSY), MAX_TICKS)?;
+    let cadence = dispatcher::cadence(&dispatcher::starts(&mut *board, &runtime)?);
     let count = |status| rows.iter().filter(|t| t.status == status && !card::is_card(t)).count();
     Ok(Read {
         board: id.name(),
@@ -289,7 +290,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         facts,
         findings: survey.findings,
         blind: survey.blind,
-        idle: if board.is_own() { None } else { idle(&rows, &runtime, &long, now) },
+        idle: if board.is_own() { None } else { idle(&rows, &runtime, &long, cadence, now) },
         unknown,
         cut,
         counts: Counts {
@@ -365,7 +366,8 @@ fn passed_over(
     let events = board.events(now.plus(-dispatcher::PASSED_OVER), MAX_TICKS)?;
     let done = dispatcher::started(board, rows, &events)?;
     if own_board {
-        let mut left = dispatcher::unclaimed(rows, &done, &events, now);
+        let workers = dispatcher::workers(board, rows, &done, &events)?;
+        let mut left = dispatcher::unclaimed(rows, &done, &events, &workers, now);
         left.extend(dispatcher::waits_for_nothing(rows, links, &events, now));
         return Ok(left);
     }
@@ -500,9 +502,15 @@ fn look(
 const LONG: i64 = 300;
 
 /// Ready work that nobody starts, since nobody dispatches. That is told once, and not of every task.
-fn idle(rows: &[Task], runtime: &Runtime, events: &[(String, Event)], now: Time) -> Option<String> {
-    let n = dispatcher::waiting(rows, &runtime.profiles, events, now);
-    let patience = dispatcher::patience(rows, runtime);
+fn idle(
+    rows: &[Task],
+    runtime: &Runtime,
+    events: &[(String, Event)],
+    cadence: i64,
+    now: Time,
+) -> Option<String> {
+    let n = dispatcher::waiting(rows, &runtime.profiles, events, now, cadence);
+    let patience = dispatcher::patience(rows, runtime, cadence);
     let ticked = || events.iter().any(|(_, e)| is_tick(e) && is_within(e.at, now, patience));
     // A gateway that is gone is not a dispatcher, whatever it did lately.
     let recent = !runtime.is_daemon && ticked();

@@ -27,6 +27,8 @@ pub(crate) enum Unattended {
     Triage,
     /// A living dispatcher does not start it.
     NotStarted,
+    /// Nothing starts it, and whether a dispatcher runs cannot be seen.
+    Unseen,
     /// It waits for nothing any more, and no dispatcher makes it ready.
     NotPromoted,
     /// It waits for nothing in `todo`, where no dispatcher makes it ready.
@@ -42,10 +44,11 @@ pub(crate) enum Unattended {
 }
 
 impl Unattended {
-    pub(crate) const ALL: [Unattended; 9] = [
+    pub(crate) const ALL: [Unattended; 10] = [
         Unattended::Review,
         Unattended::Triage,
         Unattended::NotStarted,
+        Unattended::Unseen,
         Unattended::NotPromoted,
         Unattended::Unlinked,
         Unattended::Unclaimed,
@@ -60,6 +63,7 @@ impl Unattended {
             Unattended::Review => "nobody reviews it",
             Unattended::Triage => "nobody specifies it",
             Unattended::NotStarted => "the dispatcher, which lives, does not start it",
+            Unattended::Unseen => "nothing starts it; whether a dispatcher runs cannot be seen from here",
             Unattended::NotPromoted => "no dispatcher makes it ready",
             Unattended::Unlinked => "nobody makes it ready",
             Unattended::Unclaimed => "nobody claims it",
@@ -129,19 +133,21 @@ fn instead(stand: &Stand, says: String) -> Stand {
     Stand::new(Kind::NeedsPerson, says).more(before)
 }
 
-/// It is ready, and a dispatcher that lives does not start it, whatever the reason; without any, nobody claims it.
+/// It is ready, and a dispatcher that lives or cannot be seen does not start it, whatever the reason; on a board without any, nobody
+/// claims it.
 pub(super) fn passed_over(f: &Facts, stand: &Stand) -> Option<Stand> {
-    let lives =
-        matches!(f.runtime.dispatcher, Dispatcher::Alive(_) | Dispatcher::Ticked) && f.wedged.is_none();
     let goes_on = stand.kind == Kind::Due || stand.until.is_some_and(|until| until > f.now);
     let is_free = f.detail.parents.iter().all(|p| p.status.frees_children());
     if f.detail.task.status != Status::Ready || !f.is_passed_over || goes_on || !is_free {
         return None;
     }
-    let why = match f.own_board {
-        true => Unattended::Unclaimed,
-        false if lives => Unattended::NotStarted,
-        false => return None,
+    let why = match &f.runtime.dispatcher {
+        _ if f.own_board => Unattended::Unclaimed,
+        _ if f.wedged.is_some() => return None,
+        Dispatcher::Alive(_) | Dispatcher::Ticked => Unattended::NotStarted,
+        Dispatcher::Unknown(_) => Unattended::Unseen,
+        // That is told once, of the board.
+        Dispatcher::Absent => return None,
     };
     let who = f.detail.task.assignee.as_deref().unwrap_or("any worker");
     let says = format!("ready for {who} since {}, and {}", words(f.now.since(f.since())), why.of_one());
@@ -157,7 +163,7 @@ pub(super) fn not_promoted(f: &Facts, stand: &Stand) -> Option<Stand> {
         Status::Blocked if is_below() => "blocked below the failure limit",
         _ => return None,
     };
-    let tells = !f.own_board && f.wedged.is_none() && !matches!(f.runtime.dispatcher, Dispatcher::Unknown(_));
+    let tells = !f.own_board && f.wedged.is_none();
     let is_todo = f.detail.task.status == Status::Todo;
     if f.is_passed_over && f.own_board && is_todo && f.detail.parents.is_empty() {
         let why = Unattended::Unlinked;

@@ -7,6 +7,7 @@ use super::running::BLIND;
 use super::seen::TaskSeen;
 use super::{Rules, Verdict};
 use base::time::{Time, words};
+use config::Detect;
 use config::span::seconds;
 use host::Look;
 use logs::vitals::Turn;
@@ -35,6 +36,16 @@ impl Rules<'_> {
                     words(waited)
                 );
                 let mend = "look whether its worker still works; once it has ended, heal requeues the task";
+                Some(self.tell(t, SILENT, because, mend, json!([])))
+            }
+            // A build may take that long, so this only asks. Who set the limit said how long a tool may take.
+            Turn::Tool { since } if self.detect.tool_limit == Detect::default().tool_limit => {
+                let waited = Some(waited(self.heard(t).max(since))).filter(|w| *w >= BLIND)?;
+                let because = format!(
+                    "its worker{pid} lives, and nothing was heard of it or its tool for {}: does that still work?",
+                    words(waited)
+                );
+                let mend = "look at the tool; a build or a test that takes so long needs nothing";
                 Some(self.tell(t, SILENT, because, mend, json!([])))
             }
             // The checks of its health know how long these may take.

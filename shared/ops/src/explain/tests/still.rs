@@ -196,6 +196,15 @@ fn what_a_living_dispatcher_does_not_start_needs_a_person() {
     assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
     assert!(stand.says.ends_with("the dispatcher, which lives, does not start it"), "{stand:?}");
     assert_eq!(run, "hermes kanban show t_00000001");
+    f.runtime.dispatcher = Dispatcher::Unknown("in a container".into());
+    let (stand, run) = told(&f);
+    assert_eq!((stand.kind, stand.unattended), (Kind::NeedsPerson, Some(Unattended::Unseen)));
+    let says = "and nothing starts it; whether a dispatcher runs cannot be seen from here";
+    assert!(stand.says.ends_with(says), "{stand:?}");
+    assert_eq!(run, "hermes kanban show t_00000001");
+    f.wedged = Some("process 7".into());
+    assert_ne!(standing::of(&f).unattended, Some(Unattended::Unseen), "that is told once, of the board");
+    f.wedged = None;
     f.own_board = true;
     let (stand, run) = told(&f);
     assert!(stand.kind == Kind::NeedsPerson && stand.says.ends_with("nobody claims it"), "{stand:?}");
@@ -381,6 +390,8 @@ fn what_no_dispatcher_makes_ready_needs_a_person() {
         if f.detail.task.status == Status::Todo {
             assert_eq!(run, "hermes kanban dispatch");
         }
+        f.runtime.dispatcher = Dispatcher::Unknown("in a container".into());
+        assert_eq!(told(&f).0.unattended, Some(Unattended::NotPromoted));
         f.runtime.dispatcher = Dispatcher::Alive(7);
         f.wedged = Some("process 7".into());
         assert_ne!(

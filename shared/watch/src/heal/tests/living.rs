@@ -114,6 +114,11 @@ fn a_living_worker_that_asks_or_is_silent_is_told_of_once() {
     const HOURS: i64 = 3_600;
     let asks = |seconds| Vitals { turn: Turn::Person { since: ago(seconds) }, ..Vitals::default() };
     let over = |seconds| Vitals { turn: Turn::Over, active: Some(ago(seconds)), ..Vitals::default() };
+    let tool = |seconds| Vitals {
+        turn: Turn::Tool { since: ago(seconds) },
+        active: Some(ago(seconds)),
+        ..Vitals::default()
+    };
     let silent = |hours| with!(running(Life::Alive, hours * HOURS), |t| t.detail.task.claim_expires = None);
     let claimed = |ended: i64| {
         with!(silent(8), |t| {
@@ -128,8 +133,14 @@ fn a_living_worker_that_asks_or_is_silent_is_told_of_once() {
         (fares(asks(301)), "tell asking-worker: its worker asked a person 5m ago, and waits for the answer"),
         (fares(over(5 * HOURS)), "- worker alive: as seen"),
         (fares(over(6 * HOURS)), "tell silent-worker: its worker lives, and nothing was heard of it for 6h"),
-        // A tool or the model may take its time: the checks know how long.
-        (fares(Vitals { turn: Turn::Tool { since: ago(60) }, ..asks(9 * HOURS) }), "- worker alive: as seen"),
+        // A tool may take its time: after a while a person is asked.
+        (fares(tool(60)), "- worker alive: as seen"),
+        (fares(tool(6 * HOURS - 1)), "- worker alive: as seen"),
+        (
+            fares(tool(6 * HOURS)),
+            "tell silent-worker: its worker lives, and nothing was heard of it or its tool for 6h: does that still work?",
+        ),
+        (with!(fares(tool(9 * HOURS)), |t| t.log_at = Some(ago(HOURS))), "- worker alive: as seen"),
         (silent(5), "- worker alive: as seen"),
         (silent(6), "tell silent-worker: its worker lives, and nothing was heard of it for 6h"),
         // Its claim was good until an hour ago.
@@ -140,7 +151,13 @@ fn a_living_worker_that_asks_or_is_silent_is_told_of_once() {
     ] {
         says(t, want);
     }
-    for (t, key) in [(fares(asks(900)), needs_operator::ASKING), (silent(9), needs_operator::SILENT)] {
+    // Who says how long a tool may take is not asked before.
+    let mut patient = config();
+    patient.detect.tool_limit = std::time::Duration::from_secs(48 * 3_600);
+    begins(&fares(tool(9 * HOURS)), &patient, "- worker alive: as seen");
+    let working = (fares(tool(9 * HOURS)), needs_operator::SILENT);
+    for (t, key) in [(fares(asks(900)), needs_operator::ASKING), (silent(9), needs_operator::SILENT), working]
+    {
         let d = decided(t.clone());
         assert_eq!((kinds(&d).as_str(), status_after(&d)), ("watchbill_detected commented", None));
         let told = |t: TaskSeen| with!(t, |t| t.detail.events.push(told(60, key, false)));
