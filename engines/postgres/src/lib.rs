@@ -390,8 +390,9 @@ impl Board for PostgresBoard {
             _ => {
                 let mut pass = None;
                 let attended = self.change(|server| {
-                    pass = epochs::Pass::begin(server, me)?;
-                    hosts::attend(server, &address, me, &before)
+                    let attended = hosts::attend(server, &address, me, &before)?;
+                    pass = epochs::Pass::begin(server, me, &attended)?;
+                    Ok(attended)
                 });
                 self.pass = pass;
                 attended
