@@ -130,13 +130,15 @@ impl PostgresBoard {
     /// As [`PostgresBoard::open`]; `Partial` where a board is already there.
     pub fn create(url: &str, patience: Duration, secrets: &Secrets) -> Result<()> {
         let address = Address::read(url)?;
+        // A commit was sent whose answer was lost: a board that is there then is the one that it made.
+        let unsure = Cell::new(false);
         let made = tried(&mut Held::default(), &address, secrets, patience, |server, left| {
             server.begin("ISOLATION LEVEL READ COMMITTED", left)?;
             alone(server, &address)?;
             let there = "SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace($1)::oid LIMIT 1";
             if server.row(there, args![address.schema.as_str()])?.is_some() {
                 server.batch("ROLLBACK")?;
-                return Ok(false);
+                return Ok(unsure.get());
             }
             let schema = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
             if server.row(schema, args![address.schema.as_str()])?.is_none() {
@@ -152,6 +154,7 @@ impl PostgresBoard {
                 server.batch(&filled_in("CREATE SCHEMA \"{schema}\"", &address))?;
             }
             server.batch(&filled_in(SCHEMA, &address))?;
+            unsure.set(true);
             server.batch("COMMIT")?;
             Ok(true)
         })?;

@@ -19,7 +19,7 @@ const SERVER: &str = "10.77.0.1";
 /// Longer than anything here is waited for.
 const LONG: Duration = Duration::from_secs(60);
 
-fn may_unshare() -> bool {
+pub fn may_unshare() -> bool {
     let ok = Command::new("unshare")
         .args(["--net", "ip", "link", "set", "lo", "up"])
         .stderr(Stdio::null())
