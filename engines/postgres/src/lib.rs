@@ -422,11 +422,13 @@ impl Board for PostgresBoard {
 
     fn shape(&self) -> &'static str {
         match self.meta.version < SHAPE {
-            true => {
-                "made by an older `board init`, in PostgreSQL: `board upgrade` brings its tables up to date"
-            }
+            true => "made by an older `board init`, in PostgreSQL",
             false => "made by `board init`, in PostgreSQL",
         }
+    }
+
+    fn outdated(&self) -> Option<Error> {
+        upgrading::outdated(&self.address, self.meta.version)
     }
 
     fn with_key(&mut self, key: &str) -> Result<Option<String>> {

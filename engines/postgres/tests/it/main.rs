@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::print_stdout)]
 #![allow(unreachable_pub, missing_docs, reason = "a test's name is its documentation")]
 
+mod alike; // random stories, told to the board in memory as well
 mod changeover; // one server takes over from another
 mod clients; // who claims and ends tasks while something happens to the server
 mod contract; // the story that every engine is told
