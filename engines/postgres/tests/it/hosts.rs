@@ -416,7 +416,7 @@ fn what_a_late_pass_is_told(
         clock(began.plus(GONE + late));
         meanwhile(other);
         let taken = step(&id, Some(&seen), hermes::reclaimed(&seen, &trail()));
-        let gone = Step { case: Rule::HostGone.into(), ..taken };
+        let gone = Step { case: Rule::HostGone, ..taken };
         // What is said of it beside that rests on its row alone.
         let outcomes = board.apply(NOW, &[gone], PATIENCE).unwrap();
         let after = look(board);

@@ -112,11 +112,12 @@ fn carry(mut client: UnixStream, mut server: UnixStream, state: Arc<State>) {
                     + state.sent.fetch_add(usize::from(is_statement), Ordering::SeqCst);
                 let cuts = is_statement && nth == state.cut_at.load(Ordering::SeqCst);
                 drops.fetch_or(cuts, Ordering::SeqCst);
+                // Before the client can notice.
+                state.is_cut.fetch_or(cuts, Ordering::SeqCst);
                 if server.write_all(&message).is_err() {
                     break 'all;
                 }
                 if cuts {
-                    state.is_cut.store(true, Ordering::SeqCst);
                     break 'all;
                 }
             }
@@ -201,6 +202,7 @@ const WRITES: &[(&str, Does)] = &[
         applied(b, p, &[said(CHILD), after, said(PARENT)])
     }),
     ("attend", attends),
+    ("forget a host", |b, _| b.forget_host("h2").map(|()| "forgotten".into())),
     ("pause", |b, _| {
         let pause =
             Pause { until: Some(NOW.plus(60)), reason: Some("move".into()), by: None, since: Some(NOW) };
@@ -238,7 +240,7 @@ fn rows(hand: &mut Client) -> Vec<String> {
          UNION ALL SELECT 'comment ' || row_number() OVER (PARTITION BY task_id ORDER BY id) || \
            (to_jsonb(c) - 'id')::text FROM task_comments c \
          UNION ALL SELECT 'write ' || (to_jsonb(w) - '{id,at,outcomes}'::text[])::text || (outcomes IS NULL) FROM writes w \
-         UNION ALL SELECT 'host ' || name || boot_id || program || (healed_at IS NULL) FROM hosts \
+         UNION ALL SELECT 'host ' || name || boot_id || program || (healed_at IS NULL) || (forgotten_at IS NULL) FROM hosts \
          UNION ALL SELECT 'meta ' || m::text FROM meta m ORDER BY 1";
     hand.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect()
 }
@@ -264,6 +266,7 @@ fn a_client_that_is_killed_at_any_statement_leaves_all_of_a_write_or_none() {
         add(&mut board, PARENT, Status::Ready, &[]);
         add(&mut board, CHILD, Status::Todo, &[RUNNING]);
     }
+    hand.batch_execute("INSERT INTO hosts VALUES ('h2', 'boot 2', 'heal', 1, 1, 1)").unwrap();
     save(&mut hand);
     let before = rows(&mut hand);
     for (name, does) in WRITES {
