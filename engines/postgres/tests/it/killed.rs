@@ -245,7 +245,7 @@ fn rows(hand: &mut Client) -> Vec<String> {
     hand.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect()
 }
 
-/// Waits until the server has done with every client of ours.
+/// Waits until the server has done with every client of Watchbill.
 fn settled(hand: &mut Client) {
     let sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'watchbill'";
     wait_for("the end of the client", || hand.query_one(sql, &[]).unwrap().get::<_, i64>(0) == 0);
@@ -298,7 +298,13 @@ fn a_client_that_is_killed_at_any_statement_leaves_all_of_a_write_or_none() {
             // Its connection alone: it goes on over another one, and what it did is done once.
             restore(&mut hand);
             cutter.cuts(nth, false);
-            let told = open(&url).and_then(|mut board| does(&mut board, PATIENCE));
+            let mut told = open(&url).and_then(|mut board| does(&mut board, PATIENCE));
+            if told.as_ref().is_ok_and(|told| told == "none") {
+                // The try that was lost still holds the one free task for a moment, and nobody waits for it.
+                settled(&mut hand);
+                assert_eq!(rows(&mut hand), before, "{at}: nothing was taken");
+                told = does(&mut place.open(), PATIENCE);
+            }
             assert!(cutter.has_cut(), "{at}");
             assert_eq!(told.unwrap(), answer, "{at}: tried again");
             settled(&mut hand);
@@ -350,7 +356,7 @@ fn a_pass_that_is_killed_at_any_statement_is_ended_by_the_next_one() {
         heal.env("WATCHBILL_PASS", "20270115T080000Z-heal-0000").stdout(Stdio::null()).stderr(Stdio::null());
         heal
     };
-    // What a later pass adds to `writes` is no part of the board.
+    // What a later pass adds to `writes` does not belong to the board.
     let board = |hand: &mut Client| -> Vec<String> {
         rows(hand).into_iter().filter(|row| !row.starts_with("write ")).collect()
     };
