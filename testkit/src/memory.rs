@@ -11,7 +11,7 @@ use shared::base::error::{Error, Kind, Result};
 use shared::base::registry::NAMES;
 use shared::base::time::Time;
 use shared::board::image::{Cell, Column, Turn};
-use shared::board::several_hosts::{OVERTAKEN, is_for_all};
+use shared::board::several_hosts::{OVERTAKEN, is_for_all, is_left};
 use shared::board::verification::{self, Failure};
 use shared::board::{
     Attendance, Attended, Board, BoardId, CardMade, Change, Comment, Detail, Duty, Entry, Event, EventKind,
@@ -36,6 +36,8 @@ pub struct MemoryBoard {
 struct Pass {
     program: String,
     epoch: i64,
+    /// What it was told of the hosts as it attended.
+    looked: Attended,
 }
 
 /// The hosts of a board that several share, and its clock.
@@ -161,9 +163,9 @@ impl Board for MemoryBoard {
         let until = its.filter_map(|(t, _)| t.claim_expires).max();
         let attended = self.is_shared.then(|| self.hosts_mut().attend(&self.id, me, until)).transpose();
         drop(rows);
-        if attended.is_ok() && matches!(me.duty, Duty::Works | Duty::Heals) {
-            let (program, epoch) = (me.program.to_owned(), self.hosts_mut().epoch);
-            self.pass = NAMES.contains(&me.program).then_some(Pass { program, epoch });
+        if let (Ok(Some(looked)), Duty::Works | Duty::Heals) = (&attended, me.duty) {
+            let (program, epoch, looked) = (me.program.to_owned(), self.hosts_mut().epoch, looked.clone());
+            self.pass = NAMES.contains(&me.program).then_some(Pass { program, epoch, looked });
         }
         attended
     }
@@ -282,6 +284,7 @@ impl Board for MemoryBoard {
             pass.as_ref().is_some_and(|pass| is_for_all(&pass.program, step))
         };
         let is_overtaken = self.pass.as_ref().is_some_and(|pass| pass.epoch != hosts.epoch);
+        let (now_there, all) = (hosts.now, hosts.neighbours());
         let (mut done, mut has_decided) = (BTreeSet::new(), false);
         let one = |step: &Step| {
             if let Some(first) = step.after.iter().find(|t| !done.contains(*t)) {
@@ -289,6 +292,10 @@ impl Board for MemoryBoard {
             }
             if is_overtaken && decides(step, &self.pass) {
                 return Outcome::Moved { what: OVERTAKEN.to_owned() };
+            }
+            let left = self.pass.as_ref().and_then(|pass| is_left(step, &pass.looked, now_there, &all));
+            if let Some(what) = left {
+                return Outcome::Moved { what };
             }
             let outcome = rows.step(now, step);
             if matches!(outcome, Outcome::Applied { .. }) {
@@ -339,7 +346,11 @@ impl Hosts {
         if matches!(me.duty, Duty::Works | Duty::Heals) {
             self.all.insert(me.host.to_owned(), (me.boot.to_owned(), here));
         }
-        Ok(Attended { now, before, hosts: self.all.values().map(|(_, host)| host.clone()).collect() })
+        Ok(Attended { now, before, hosts: self.neighbours() })
+    }
+
+    fn neighbours(&self) -> Vec<Neighbour> {
+        self.all.values().map(|(_, host)| host.clone()).collect()
     }
 
     /// Says of a host that it will not come back.

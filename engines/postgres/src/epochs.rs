@@ -1,9 +1,10 @@
 //! The epoch of a board: how often a watcher decided for the whole board. Of hosts that looked at the same moment one decides, and the
 //! others look again.
 
-use board::several_hosts::is_for_all;
-use board::{HOST_TELLS, Outcome, Step};
+use board::several_hosts::{is_for_all, is_left};
+use board::{Attended, HOST_TELLS, Outcome, Rule, Step};
 
+use crate::hosts::hosts;
 use crate::server::{Fault, Server, args};
 
 /// A pass of a watcher that may decide for the whole board.
@@ -13,15 +14,22 @@ pub(crate) struct Pass {
     host: String,
     /// The epoch when it began to look.
     seen: i64,
+    /// What it was told of the hosts then.
+    looked: Attended,
 }
 
 impl Pass {
     /// Begins one, in the transaction in which its host attends. `None` for a program that is not a watcher.
-    pub(crate) fn begin(server: &mut Server, me: &board::Attendance<'_>) -> Result<Option<Pass>, Fault> {
+    pub(crate) fn begin(
+        server: &mut Server,
+        me: &board::Attendance<'_>,
+        looked: &Attended,
+    ) -> Result<Option<Pass>, Fault> {
         if !base::registry::NAMES.contains(&me.program) {
             return Ok(None);
         }
-        Ok(Some(Pass { program: me.program.to_owned(), host: me.host.to_owned(), seen: now(server)? }))
+        let (program, host) = (me.program.to_owned(), me.host.to_owned());
+        Ok(Some(Pass { program, host, seen: now(server)?, looked: looked.clone() }))
     }
 
     pub(crate) fn decides(&self, step: &Step) -> bool {
@@ -34,6 +42,21 @@ impl Pass {
         server.rows("SELECT FROM epochs ORDER BY program FOR UPDATE", args![])?;
         // A new statement, and so a new snapshot: after the wait.
         Ok(now(server)? == self.seen)
+    }
+
+    /// Whether a step takes the work of a host that is gone. From then on no host attends anew until the transaction ends.
+    pub(crate) fn takes(server: &mut Server, steps: &[Step]) -> Result<bool, Fault> {
+        let takes = steps.iter().any(|step| step.case.rule() == Rule::HostGone);
+        if takes {
+            server.rows("SELECT FROM hosts ORDER BY name FOR SHARE", args![])?;
+        }
+        Ok(takes)
+    }
+
+    /// For each step why it leaves its task to a host, under the lock of [`Pass::takes`].
+    pub(crate) fn left(&self, server: &mut Server, steps: &[Step]) -> Result<Vec<Option<String>>, Fault> {
+        let (now, hosts) = hosts(server)?;
+        Ok(steps.iter().map(|step| is_left(step, &self.looked, now, &hosts)).collect())
     }
 
     /// Whether it decided something by these steps.

@@ -172,7 +172,7 @@ pub(crate) fn look(
 }
 
 /// The server's clock, and all hosts in the order of their names.
-fn hosts(server: &mut Server) -> std::result::Result<(Time, Vec<Neighbour>), Fault> {
+pub(crate) fn hosts(server: &mut Server) -> std::result::Result<(Time, Vec<Neighbour>), Fault> {
     let sql = "SELECT n.now, h.name, h.seen_at, h.lease_until, h.healed_at, h.skew_ms, h.forgotten_at, h.since \
                FROM (SELECT now_s() AS now) n LEFT JOIN hosts h ON true ORDER BY h.name";
     let rows = server.rows(sql, args![])?;

@@ -130,13 +130,15 @@ impl PostgresBoard {
     /// As [`PostgresBoard::open`]; `Partial` where a board is already there.
     pub fn create(url: &str, patience: Duration, secrets: &Secrets) -> Result<()> {
         let address = Address::read(url)?;
+        // A commit was sent whose answer was lost: a board that is there then is the one that it made.
+        let unsure = Cell::new(false);
         let made = tried(&mut Held::default(), &address, secrets, patience, |server, left| {
             server.begin(WRITE, left)?;
             alone(server, &address)?;
             let there = "SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace($1)::oid LIMIT 1";
             if server.row(there, args![address.schema.as_str()])?.is_some() {
                 server.batch("ROLLBACK")?;
-                return Ok(false);
+                return Ok(unsure.get());
             }
             let schema = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
             if server.row(schema, args![address.schema.as_str()])?.is_none() {
@@ -152,6 +154,7 @@ impl PostgresBoard {
                 server.batch(&filled_in("CREATE SCHEMA \"{schema}\"", &address))?;
             }
             server.batch(&filled_in(SCHEMA, &address))?;
+            unsure.set(true);
             server.batch("COMMIT")?;
             Ok(true)
         })?;
@@ -390,8 +393,9 @@ impl Board for PostgresBoard {
             _ => {
                 let mut pass = None;
                 let attended = self.change(|server| {
-                    pass = epochs::Pass::begin(server, me)?;
-                    hosts::attend(server, &address, me, &before)
+                    let attended = hosts::attend(server, &address, me, &before)?;
+                    pass = epochs::Pass::begin(server, me, &attended)?;
+                    Ok(attended)
                 });
                 self.pass = pass;
                 attended
@@ -418,11 +422,13 @@ impl Board for PostgresBoard {
 
     fn shape(&self) -> &'static str {
         match self.meta.version < SHAPE {
-            true => {
-                "made by an older `board init`, in PostgreSQL: `board upgrade` brings its tables up to date"
-            }
+            true => "made by an older `board init`, in PostgreSQL",
             false => "made by `board init`, in PostgreSQL",
         }
+    }
+
+    fn outdated(&self) -> Option<Error> {
+        upgrading::outdated(&self.address, self.meta.version)
     }
 
     fn with_key(&mut self, key: &str) -> Result<Option<String>> {

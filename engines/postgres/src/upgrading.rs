@@ -76,6 +76,11 @@ pub(crate) fn too_old(address: &Address, version: i32) -> Option<Error> {
     needs(address, version, OLDEST, "made by an older Watchbill")
 }
 
+/// What is said of tables on which this program works, though not all of it.
+pub(crate) fn outdated(address: &Address, version: i32) -> Option<Error> {
+    needs(address, version, SHAPE, "what needs newer tables than it has is refused")
+}
+
 /// Why something is not done on tables of a version: it needs a later one.
 pub(crate) fn needs(address: &Address, version: i32, least: i32, what: &str) -> Option<Error> {
     (version < least).then(|| {

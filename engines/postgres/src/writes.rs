@@ -140,17 +140,31 @@ fn carry_out(server: &mut Server, part: &Part<'_>) -> Result<Vec<Outcome>, Fault
         let sql = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
         server.rows(sql, args![format!("{}:links", part.board).as_str()])?;
     }
+    // Before the tasks, as every pass that takes the work of another host.
+    let taking = match part.pass {
+        Some(pass) if epochs::Pass::takes(server, part.steps)? => Some(pass),
+        _ => None,
+    };
     let mut open = Open { server, tasks: BTreeMap::new(), sets: BTreeMap::new() };
     open.lock(part.steps)?;
+    // After the last wait for a lock.
+    let left = match taking {
+        Some(pass) => pass.left(open.server, part.steps)?,
+        None => vec![None; part.steps.len()],
+    };
     let mut outcomes = Vec::with_capacity(part.steps.len());
     let mut done: BTreeSet<&str> = BTreeSet::new();
-    for step in part.steps {
+    for (step, left) in part.steps.iter().zip(left) {
         if let Some(first) = step.after.iter().find(|t| !done.contains(t.as_str())) {
             outcomes.push(Outcome::Moved { what: format!("{first} was not changed") });
             continue;
         }
         if is_overtaken && decides(step) {
             outcomes.push(Outcome::Moved { what: OVERTAKEN.to_owned() });
+            continue;
+        }
+        if let Some(what) = left {
+            outcomes.push(Outcome::Moved { what });
             continue;
         }
         let outcome = open.step(part, step)?;

@@ -9,7 +9,7 @@ use crate::{
     Answer, Attendance, Attended, Begin, Board, BoardId, Comment, Detail, Entry, Event, History, Link,
     Location, Mode, Outcome, Run, Status, Step, Task, Timeline,
 };
-use base::error::Result;
+use base::error::{Error, Result};
 use base::time::Time;
 use host::Split;
 
@@ -194,6 +194,10 @@ impl Board for KeptBoard {
 
     fn shape(&self) -> &'static str {
         self.reads.borrow().board.shape()
+    }
+
+    fn outdated(&self) -> Option<Error> {
+        self.reads.borrow().board.outdated()
     }
 
     fn with_key(&mut self, key: &str) -> Result<Option<String>> {

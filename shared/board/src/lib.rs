@@ -788,6 +788,11 @@ pub trait Board {
     /// Which program makes boards of this shape, in words.
     fn shape(&self) -> &'static str;
 
+    /// What is said where an older program made its tables and this one still works on them, with what brings them up to date.
+    fn outdated(&self) -> Option<Error> {
+        None
+    }
+
     /// The task that has this idempotency key, unless it is archived.
     ///
     /// # Errors

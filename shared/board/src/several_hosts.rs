@@ -8,7 +8,7 @@ use base::time::{Time, words};
 use host::{Host, HostFacts};
 use serde::{Deserialize, Serialize};
 
-use crate::{Board, Step, StepAction};
+use crate::{Board, Rule, Step, StepAction, claim_host};
 
 /// For how many seconds a host counts as reachable after it attended.
 pub const HOST_LEASE: i64 = 300;
@@ -29,6 +29,27 @@ pub const OVERTAKEN: &str = "what other hosts decided";
 /// at the same moment one alone may do it. What `heal` does with a task rests on that task, but for a reset: those it counts.
 pub fn is_for_all(program: &str, step: &Step) -> bool {
     program != HEAL || step.action == StepAction::Reset
+}
+
+/// Why a step leaves its task to the host that was called gone, as the transaction that writes it finds: since the pass looked it may have been
+/// suspended, and that host may be back. `looked`: what the board told as the pass attended; `now` and `hosts`: what it tells in the transaction.
+/// `None`: nothing keeps the step.
+pub fn is_left(step: &Step, looked: &Attended, now: Time, hosts: &[Neighbour]) -> Option<String> {
+    if step.case.rule() != Rule::HostGone {
+        return None;
+    }
+    let ago = now.since(looked.now);
+    if ago > HOST_LEASE {
+        return Some(format!("the lease of this host, which looked {} ago", words(ago)));
+    }
+    let host = claim_host(step.expect.as_ref()?.claim_lock.as_deref()?);
+    let of = |hosts: &'_ [Neighbour]| hosts.iter().find(|h| h.host == host).cloned();
+    let is = of(hosts).filter(|h| !h.is_forgotten())?;
+    if is.healed_at.is_some_and(|at| at >= looked.now) {
+        return Some(format!("host {}: heal runs there again", shown(host)));
+    }
+    let attended = of(&looked.hosts).is_some_and(|h| h.attends(looked.now));
+    (is.attends(now) && !attended).then(|| format!("host {} attends again", shown(host)))
 }
 
 /// What a pass, or a heartbeat of `board run`, says of its host.
@@ -233,4 +254,63 @@ pub fn log_is_on(host: &str) -> String {
 /// The part of a host's name that people know it by: what stands behind `@` tells hosts of one name apart.
 pub fn shown(host: &str) -> &str {
     host.split('@').next().unwrap_or(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status;
+    use crate::testing::{NOW, detail};
+
+    const H2: &str = "h2@b";
+
+    fn neighbour(seen_at: Time, healed_at: Time) -> Neighbour {
+        Neighbour {
+            host: H2.into(),
+            since: NOW.plus(-90_000),
+            seen_at,
+            lease_until: seen_at.plus(HOST_LEASE),
+            healed_at: Some(healed_at),
+            skew_ms: 0,
+            forgotten_at: None,
+        }
+    }
+
+    #[test]
+    fn a_step_on_the_work_of_a_gone_host_is_written_only_as_long_as_that_is_gone() {
+        let mut seen = detail("t_0000000a", Status::Running);
+        seen.task.claim_lock = Some(format!("{H2}:7:ab"));
+        let requeue = |rule: Rule| Step::on(&seen, StepAction::Requeue, rule, Vec::new());
+        let long_ago = NOW.plus(-3_600);
+        let silent = neighbour(long_ago, long_ago);
+        // It attends, and no heal runs there.
+        let unhealed = neighbour(NOW, long_ago);
+        let forgotten = Neighbour { forgotten_at: Some(NOW.plus(9)), ..neighbour(NOW.plus(9), NOW.plus(9)) };
+        let left = |rule: Rule, before: &Neighbour, after: i64, is: Option<&Neighbour>| {
+            let looked = Attended { now: NOW, before: None, hosts: vec![before.clone()] };
+            let hosts: Vec<Neighbour> = is.into_iter().cloned().collect();
+            is_left(&requeue(rule), &looked, NOW.plus(after), &hosts)
+        };
+        let gone = Rule::HostGone;
+        let (away, heals, attends) = (
+            "the lease of this host, which looked 5m ago".to_owned(),
+            "host h2: heal runs there again".to_owned(),
+            "host h2 attends again".to_owned(),
+        );
+        for (rule, before, after, is, told) in [
+            (gone.clone(), &silent, 300, Some(&silent), None),
+            (gone.clone(), &silent, 301, Some(&silent), Some(&away)),
+            (Rule::DeadWorker, &silent, 301, Some(&silent), None),
+            // Another program of that host attends, or heal itself.
+            (gone.clone(), &silent, 9, Some(&neighbour(NOW.plus(5), long_ago)), Some(&attends)),
+            (gone.clone(), &silent, 9, Some(&neighbour(NOW.plus(5), NOW.plus(5))), Some(&heals)),
+            (gone.clone(), &unhealed, 9, Some(&neighbour(NOW.plus(5), long_ago)), None),
+            (gone.clone(), &unhealed, 9, Some(&neighbour(NOW.plus(5), NOW)), Some(&heals)),
+            // An operator says that it will not come back; or nobody knows it.
+            (gone.clone(), &silent, 9, Some(&forgotten), None),
+            (gone.clone(), &silent, 9, None, None),
+        ] {
+            assert_eq!(left(rule.clone(), before, after, is).as_ref(), told, "{rule:?} {after} {is:?}");
+        }
+    }
 }

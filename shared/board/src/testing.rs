@@ -8,7 +8,7 @@ use crate::{
     Attendance, Attended, Board, BoardId, Comment, Detail, Entry, Event, EventKind, Link, Outcome, Pin,
     Place, Run, Status, Step, Task,
 };
-use base::error::Result;
+use base::error::{Error, Result};
 use base::time::Time;
 
 /// The moment at which every test decides.
@@ -153,6 +153,9 @@ impl<T: Over> Board for T {
     }
     fn shape(&self) -> &'static str {
         self.inner().shape()
+    }
+    fn outdated(&self) -> Option<Error> {
+        self.inner().outdated()
     }
     fn with_key(&mut self, key: &str) -> Result<Option<String>> {
         self.reach(Call::Read)?.with_key(key)

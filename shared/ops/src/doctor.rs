@@ -102,7 +102,7 @@ impl Finding {
 }
 
 /// Every finding there is. Names do not change; new ones may come.
-pub const IDS: [&str; 45] = [
+pub const IDS: [&str; 46] = [
     "config-valid",
     "config-invalid",
     "config-shared",
@@ -112,6 +112,7 @@ pub const IDS: [&str; 45] = [
     "board-unreadable",
     "board-unwritable",
     "board-too-old",
+    "board-outdated",
     "board-split",
     "board-damaged",
     "board-replaced",

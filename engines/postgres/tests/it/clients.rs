@@ -62,6 +62,14 @@ impl Heard<'_> {
     }
 }
 
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Lets [`CLIENTS`] work while something else happens.
 pub fn at_work(url: &str, way: Way, meanwhile: impl FnOnce(&Heard<'_>)) -> Vec<Call> {
     let (over, acknowledged) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -69,8 +77,10 @@ pub fn at_work(url: &str, way: Way, meanwhile: impl FnOnce(&Heard<'_>)) -> Vec<C
     std::thread::scope(|scope| {
         let heard = &heard;
         let all: Vec<_> = (0..CLIENTS).map(|n| scope.spawn(move || One::new(heard, n).works())).collect();
+        // Or they would work on for ever behind a check that fails.
+        let over = Over(&heard.over);
         meanwhile(heard);
-        heard.over.store(true, Ordering::Relaxed);
+        drop(over);
         all.into_iter().flat_map(|client| client.join().unwrap()).collect()
     })
 }

@@ -1,6 +1,7 @@
 //! The story of `tests/it/contract.rs`, told to the board in memory and to a server. That one is told to memory and SQLite: so all three say the
 //! same. Only the marks of two engines differ, which are opaque: each is counted by the order in which it first appears on its task.
 
+mod over_pool; // the same story through pgbouncer
 mod over_tls; // the same story through TLS
 #[path = "../../../../tests/it/contract/reshape.rs"]
 mod reshape;

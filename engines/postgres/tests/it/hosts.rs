@@ -7,7 +7,7 @@ use std::time::Duration;
 use base::error::{Kind, Result};
 use base::time::Time;
 use board::pause::Pause;
-use board::{Attendance, Attended, Board, Duty, Mode, NewTask, Outcome, Status, hermes};
+use board::{Attendance, Attended, Board, Duty, Mode, NewTask, Outcome, Rule, Status, Step, hermes};
 use postgres::Client;
 use testkit::memory::MemoryBoard;
 use watchbill_postgres::{PostgresBoard, Secrets};
@@ -365,4 +365,85 @@ fn a_worker_speaks_for_no_host_and_pauses_nothing() {
     assert!(worker.pause().unwrap().is_some());
     worker.writable().unwrap();
     assert_eq!(attend(&mut open("work", Mode::Look), &of("h1", "boot 1")).hosts.len(), 1);
+}
+
+/// A pass called a host gone and was suspended before it wrote; or that host came back meanwhile.
+fn what_a_late_pass_is_told(
+    board: &mut dyn Board,
+    other: &mut dyn Board,
+    clock: &dyn Fn(Time),
+) -> Vec<String> {
+    const GONE: i64 = 3_600;
+    let unhealed = Attendance { program: "board run", ..of("h3@c", "boot 3") };
+    let mut told = Vec::new();
+    type Meanwhile<'m> = &'m dyn Fn(&mut dyn Board);
+    for (nth, (holder, late, meanwhile)) in [
+        ("h2@b", 300, &(|_: &mut dyn Board| ()) as Meanwhile<'_>),
+        ("h2@b", 301, &|_| ()),
+        // Its own lease was renewed by others of its programs. What it looked at is as old as before.
+        ("h2@b", 301, &|other| drop(attend(other, &of("h1@a", "boot 1")))),
+        ("h2@b", 60, &|other| drop(attend(other, &of("h2@b", "boot 2")))),
+        ("h2@b", 60, &|other| drop(attend(other, &heal("h2@b", "boot 2")))),
+        // No heal ran there: who only works there goes on with nothing.
+        ("h3@c", 60, &|other| drop(attend(other, &unhealed))),
+        ("h3@c", 60, &|other| drop(attend(other, &heal("h3@c", "boot 3")))),
+        ("h2@b", 60, &|other| {
+            attend(other, &heal("h2@b", "boot 2"));
+            other.forget_host("h2@b").unwrap();
+        }),
+        ("h4", 60, &|_| ()),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let began = NOW.plus(i64::try_from(nth).unwrap() * 10 * GONE);
+        clock(began);
+        attend(other, &heal("h2@b", "boot 2"));
+        attend(other, &heal("h3@c", "boot 3"));
+        let id = format!("t_{nth:08x}");
+        let new = hermes::created(Status::Ready, NewTask::default(), &[], &trail());
+        other.apply(NOW, &[step(&id, None, new)], PATIENCE).unwrap();
+        let look = |board: &mut dyn Board| board.look(std::slice::from_ref(&id)).unwrap().remove(0);
+        let seen = look(other);
+        let lock = format!("{holder}:5:x");
+        let claim = hermes::claimed(&seen, &lock, began.plus(900), Some(7), None, &trail());
+        other.apply(NOW, &[step(&id, Some(&seen), claim)], PATIENCE).unwrap();
+
+        clock(began.plus(GONE));
+        attend(other, &unhealed);
+        attend(board, &heal("h1@a", "boot 1"));
+        let seen = look(board);
+        clock(began.plus(GONE + late));
+        meanwhile(other);
+        let taken = step(&id, Some(&seen), hermes::reclaimed(&seen, &trail()));
+        let gone = Step { case: Rule::HostGone, ..taken };
+        // What is said of it beside that rests on its row alone.
+        let outcomes = board.apply(NOW, &[gone], PATIENCE).unwrap();
+        let after = look(board);
+        assert_eq!(outcomes[0].word() == "applied", after.task.status == Status::Ready, "{outcomes:?}");
+        assert_eq!(outcomes[0].word() == "moved", after == seen, "{outcomes:?}");
+        told.push(match &outcomes[0] {
+            Outcome::Moved { what } => what.clone(),
+            other => other.word().to_owned(),
+        });
+    }
+    told
+}
+
+#[test]
+fn a_pass_that_was_suspended_takes_nothing_from_a_host_that_is_gone() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let hand = RefCell::new(stopped(&place));
+    let on_server = what_a_late_pass_is_told(&mut place.open(), &mut place.open(), &|now| {
+        set(&mut hand.borrow_mut(), now);
+    });
+    let away = "the lease of this host, which looked 5m ago";
+    let (back, heals) = ("host h2 attends again", "host h2: heal runs there again");
+    let third = "host h3: heal runs there again";
+    assert_eq!(on_server, ["applied", away, away, back, heals, "applied", third, "applied", "applied"]);
+    let mut memory = MemoryBoard::new(true).shared(NOW);
+    let clock = memory.clone();
+    let set = |now| clock.hosts_mut().now = now;
+    assert_eq!(what_a_late_pass_is_told(&mut memory, &mut clock.clone(), &set), on_server);
 }

@@ -19,7 +19,7 @@ const SERVER: &str = "10.77.0.1";
 /// Longer than anything here is waited for.
 const LONG: Duration = Duration::from_secs(60);
 
-fn may_unshare() -> bool {
+pub fn may_unshare() -> bool {
     let ok = Command::new("unshare")
         .args(["--net", "ip", "link", "set", "lo", "up"])
         .stderr(Stdio::null())
@@ -201,7 +201,15 @@ impl Worker {
 
 /// When a worker of this machine lived last.
 fn lived(machine: &Machine) -> i64 {
-    std::fs::read_to_string(machine.home().join("lives")).unwrap().trim().parse().unwrap()
+    let until = Instant::now() + LONG;
+    loop {
+        // Empty for the moment in which the worker writes it anew.
+        if let Ok(at) = std::fs::read_to_string(machine.home().join("lives")).unwrap().trim().parse() {
+            return at;
+        }
+        assert!(Instant::now() < until, "nobody says that it lives");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// `board` as the worker calls it that was started with this environment.

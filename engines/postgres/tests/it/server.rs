@@ -18,8 +18,8 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Ends the server by its pid as soon as nobody holds the other end of its standard input, however that one ended, and takes the folder away.
 /// A signal to all processes of a terminal is not for it.
-const KEEPER: &str = r#"trap '' INT TERM HUP; folder=$1; shift; "$@" >>"$folder/log" 2>&1 & pid=$!; echo $pid
-read -r _; kill -INT $pid 2>/dev/null; wait $pid; [ -e "$folder/keep" ] || rm -rf "$folder""#;
+const KEEPER: &str = r#"trap '' INT TERM HUP; folder=$1; signal=$2; shift 2; "$@" >>"$folder/log" 2>&1 & pid=$!; echo $pid
+read -r _; kill -$signal $pid 2>/dev/null; wait $pid; [ -e "$folder/keep" ] || rm -rf "$folder""#;
 
 /// The folder of PostgreSQL's programs, or `None` where the tests are told to do without.
 fn programs() -> Option<PathBuf> {
@@ -49,7 +49,8 @@ pub struct Server {
     keeper: Child,
     stdin: Option<ChildStdin>,
     pub pid: i32,
-    as_user: Vec<String>,
+    /// The command that starts programs as its user.
+    pub as_user: Vec<String>,
     programs: PathBuf,
     settings: Vec<String>,
 }
@@ -335,7 +336,7 @@ impl Place<'_> {
     }
 }
 
-fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
+pub fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !is_there() {
         assert!(Instant::now() < until, "{what} does not come");
@@ -351,14 +352,25 @@ fn ids(name: &str) -> Option<(u32, u32)> {
 }
 
 fn run(as_user: &[String], programs: &Path, folder: &Path, settings: &[String]) -> (Child, ChildStdin, i32) {
-    let mut keeper = Command::new("sh");
-    keeper.args(["-c", KEEPER, "sh"]).arg(folder).args(as_user).arg(programs.join("postgres"));
-    keeper.arg("-D").arg(folder.join("data")).args(["-c", "listen_addresses="]);
-    keeper.arg("-c").arg(format!("unix_socket_directories={}", folder.display()));
-    for setting in settings {
-        keeper.args(["-c", setting]);
+    let mut line = as_user.to_vec();
+    line.extend(
+        [programs.join("postgres"), "-D".into(), folder.join("data")].map(|word| word.display().to_string()),
+    );
+    let socket = format!("unix_socket_directories={}", folder.display());
+    for setting in ["listen_addresses=", &socket].into_iter().chain(settings.iter().map(String::as_str)) {
+        line.extend(["-c".into(), setting.to_owned()]);
     }
-    let mut keeper = keeper
+    // A fast shutdown.
+    kept(folder, "INT", &line)
+}
+
+/// Starts a server by this command, which this signal ends; its output is added to `log` in the folder.
+pub fn kept(folder: &Path, signal: &str, line: &[String]) -> (Child, ChildStdin, i32) {
+    let mut keeper = Command::new("sh")
+        .args(["-c", KEEPER, "sh"])
+        .arg(folder)
+        .arg(signal)
+        .args(line)
         .current_dir("/")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -51,7 +51,7 @@ fn an_older_board_is_worked_on_and_upgraded_once_whoever_does_it_at_the_same_tim
     let open = || PostgresBoard::open(&url, Mode::Change, PATIENCE, &NONE).unwrap();
     let mut board = open();
     add(&mut board, "t_000000a1", Status::Ready, &[]);
-    assert!(board.shape().contains("`board upgrade`"), "{}", board.shape());
+    assert_eq!(board.shape(), "made by an older `board init`, in PostgreSQL");
     let before = look(&mut board, "t_000000a1");
 
     let upgraded = || PostgresBoard::upgrade(&url, PATIENCE, &NONE).unwrap();
@@ -85,12 +85,23 @@ fn what_a_program_cannot_do_on_an_older_board_says_how_to_upgrade_it() {
     machine.said(&["board", "add", "write the report", "--assignee", "luna"]);
     machine.said(&["heal"]);
     let of_owner = url.replace("watchbill@", "");
+    let found = |machine: &Machine, id: &str| {
+        let done = machine.call(&["watchbill", "doctor", "--json"]);
+        let told: Value = serde_json::from_slice(&done.stdout).unwrap();
+        let findings = told["findings"].as_array().unwrap().iter().filter(|f| f["id"] == id);
+        let word = |f: &Value, key: &str| f[key].as_str().unwrap_or_default().to_owned();
+        findings.map(|f| ["severity", "what", "todo"].map(|key| word(f, key)).join(" | ")).collect::<Vec<_>>()
+    };
     let refused = |machine: &Machine, line: &[&str], code: i32| {
         let done = machine.call(line);
         let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
         assert_eq!((done.status.code(), said.lines().count()), (Some(code), 1), "{line:?}: {said}");
         said
     };
+    let told = format!(
+        "warning | what needs newer tables than it has is refused (tables of version 1; this needs 2) | its owner runs: board upgrade '{of_owner}'"
+    );
+    assert_eq!(found(&machine, "board-outdated"), [told]);
     let prune = ["board", "prune", "--older-than", "90d"];
     let said = refused(&machine, &prune, 65);
     let advised = format!("(tables of version 1; this needs 2); its owner runs: board upgrade '{of_owner}'");
@@ -114,6 +125,7 @@ fn what_a_program_cannot_do_on_an_older_board_says_how_to_upgrade_it() {
     );
     machine.said(&prune);
     watcher.said(&["heal"]);
+    assert_eq!(found(&machine, "board-outdated"), [""; 0]);
 
     // A board that nothing here can work on, and one that is newer than this program.
     hand.batch_execute("UPDATE meta SET version = 0").unwrap();
@@ -123,6 +135,11 @@ fn what_a_program_cannot_do_on_an_older_board_says_how_to_upgrade_it() {
         assert!(is_told && said.contains(&format!("board upgrade '{of_owner}'")), "{said}");
     }
     assert!(refused(&machine, &["board", "upgrade"], 65).contains("of version 0, which nothing upgrades"));
+    let told = found(&machine, "board-unreadable");
+    assert!(
+        told[0].starts_with("error | ") && told[0].ends_with(&format!("board upgrade '{of_owner}'")),
+        "{told:?}"
+    );
     hand.batch_execute("UPDATE meta SET version = 3").unwrap();
     let said = refused(&machine, &["board", "upgrade"], 65);
     assert!(
@@ -130,6 +147,13 @@ fn what_a_program_cannot_do_on_an_older_board_says_how_to_upgrade_it() {
         "{said}"
     );
     assert_eq!(version(&mut hand), (3, 1, 1));
+    // One that it may not write.
+    hand.batch_execute("UPDATE meta SET min_writer = 3").unwrap();
+    let told = found(&machine, "board-unwritable");
+    assert!(
+        told[0].starts_with("error | ") && told[0].ends_with("upgrade Watchbill on this host first"),
+        "{told:?}"
+    );
     let said = refused(&machine, &["board", "upgrade", "night.db"], 1);
     assert!(said.contains("is a file, whose tables need no upgrade"), "{said}");
 }

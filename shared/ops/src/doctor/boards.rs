@@ -62,6 +62,8 @@ pub struct BoardRead {
     pub is_own: bool,
     /// Why its tables must not be written, if so.
     pub refused: Option<Error>,
+    /// What is so where its tables are older than this program, which works on them.
+    pub outdated: Option<Error>,
     /// Tasks that are neither done nor archived.
     pub open: usize,
     /// When the oldest of them was made.
@@ -126,6 +128,7 @@ impl BoardRead {
     /// It cannot be read.
     pub fn of(board: &mut dyn Board, around: Around, now: Time) -> Result<BoardRead, Error> {
         let (shape, is_own, refused) = (board.shape(), board.is_own(), board.writable().err());
+        let outdated = board.outdated();
         let rows = board.all_open()?;
         let mut events = board.events(now.plus(-BACK), MAX_EVENTS)?;
         let newest = clock::newest(board, &mut events, now)?;
@@ -141,6 +144,7 @@ impl BoardRead {
             shape,
             is_own,
             refused,
+            outdated,
             open: rows.len(),
             oldest: rows.iter().map(|t| t.created_at).min(),
             waiting: dispatcher::waiting(&rows, &runtime.profiles, turns, now, cadence),
@@ -176,6 +180,10 @@ pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
     let Ok(read) = &seen.read else { return all };
     all.extend(read.replaced.as_ref().map(|what| {
         Finding::error("board-replaced", &seen.name, what).todo(history::todo(&seen.at.to_string()))
+    }));
+    all.extend(read.outdated.as_ref().map(|e| {
+        let todo = e.hint.as_deref().unwrap_or("`board upgrade`");
+        Finding::warning("board-outdated", &seen.name, &e.what).todo(todo)
     }));
     all.push(clock(seen, read, now));
     all.extend(read.off.iter().map(|host| wrong_clock(seen, host)));
@@ -238,7 +246,9 @@ fn file(seen: &BoardSeen) -> Finding {
         Err(e) => return on("board-unreadable", e),
     };
     if let Some(e) = &read.refused {
-        return on("board-too-old", e);
+        // A role that may not write, or a board that a newer program made.
+        let id = if seen.at.file().is_none() { "board-unwritable" } else { "board-too-old" };
+        return on(id, e);
     }
     if !seen.locked.is_empty() {
         let files: Vec<_> = seen.locked.iter().map(|p| p.display().to_string()).collect();

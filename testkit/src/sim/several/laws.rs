@@ -24,6 +24,8 @@ pub(super) struct Began {
     pub(super) looked: RefCell<BTreeMap<String, u64>>,
     pub(super) losses: Cell<u64>,
     pub(super) decided: Cell<u64>,
+    /// When it attended.
+    pub(super) at: Cell<i64>,
 }
 
 type Tasks = BTreeMap<String, (Task, String)>;
@@ -148,6 +150,12 @@ pub(super) fn beside(
     };
     if let Some(old) = applied.iter().find(is_old) {
         return Some(format!("{by} {} {}: seen before another server took over", old.action, old.task));
+    }
+    let ago = truth.now - began.at.get();
+    if let Some(gone) = applied.iter().find(|step| step.case.rule() == Rule::HostGone)
+        && ago > HOST_LEASE
+    {
+        return Some(format!("{by} {} {}: it looked at the hosts {ago} s ago", gone.action, gone.task));
     }
     let step = applied.iter().find(|step| is_for_all(by, step))?;
     let rests_on_nothing = applied.iter().any(|step| step.expect.is_none() && is_for_all(by, step));

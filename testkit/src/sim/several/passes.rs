@@ -304,6 +304,7 @@ impl Linked<'_> {
             truth.hosts[self.host].heard = now;
             self.began.decided.set(truth.decided);
             self.began.losses.set(truth.losses);
+            self.began.at.set(now);
         }
         if duty == Duty::Heals {
             let h = &mut truth.hosts[self.host];
