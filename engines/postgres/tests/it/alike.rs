@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use base::cause::Cause;
 use base::time::Time;
 use board::hermes;
-use board::{Answer, Board, Change, Detail, Expect, Kin, NewTask, Outcome, Run, Status, Step};
+use board::{Answer, Begin, Board, Change, Detail, Expect, Kin, NewTask, Outcome, Run, Status, Step};
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
@@ -163,7 +163,7 @@ impl<'b> One<'b> {
             What::Take => {
                 let of = [Some(PROFILES[act.other % 2])];
                 let (mut offered, mut skip) = (Vec::new(), act.flag);
-                let taken = self.board.take_next(now, &of, PATIENCE, &mut |d| {
+                let taken = self.board.take_next(now, &of, Begin::At(0), PATIENCE, &mut |d| {
                     offered.push(d.task.id.clone());
                     if std::mem::take(&mut skip) {
                         return Answer::Next;

@@ -13,7 +13,9 @@ use std::time::Duration;
 use base::cause::Cause;
 use base::error::{Kind, Result};
 use board::pause::Pause;
-use board::{Answer, Attendance, Board, Change, Detail, Duty, Mode, NewTask, Outcome, Status, Step, hermes};
+use board::{
+    Answer, Attendance, Begin, Board, Change, Detail, Duty, Mode, NewTask, Outcome, Status, Step, hermes,
+};
 use postgres::Client;
 use watchbill_postgres::{PostgresBoard, Secrets};
 
@@ -181,7 +183,7 @@ const WRITES: &[(&str, Does)] = &[
         on(b, p, PARENT, |d| hermes::claimed(d, "h1:8", NOW.plus(900), Some(8), None, &trail()))
     }),
     ("take the next", |b, p| {
-        let taken = b.take_next(NOW, &[Some("luna")], p, &mut |d| {
+        let taken = b.take_next(NOW, &[Some("luna")], Begin::At(0), p, &mut |d| {
             let claim = hermes::claimed(d, "h1:8", NOW.plus(900), Some(8), None, &trail());
             Answer::Take(step(&d.task.id, Some(d), claim).into())
         })?;
