@@ -178,21 +178,20 @@ impl<'a> Hosts<'a> {
             }
             Some(_) => {}
         }
-        let stand = self.seen.holders.iter().map(|(host, until)| (self.stands(host), *until));
-        // A host that was forgotten is gone by a word, and one that attends under another name is not.
-        let is_judged = |s: &Standing<'_>| !matches!(s, Standing::Forgotten(_) | Standing::Renamed(_));
-        let judged: Vec<_> = stand.filter(|(s, _)| is_judged(s)).collect();
-        // A host of workers alone, or of a role that may not attend, is known by its claims.
-        let seems_gone = |(stands, until): &(Standing<'_>, Option<Time>)| match stands {
-            Standing::Well => false,
-            Standing::Absent => until.is_none_or(|until| until <= now),
-            Standing::Silent(_) | Standing::Unhealed(_) | Standing::Forgotten(_) | Standing::Renamed(_) => {
-                true
+        // Whoever asks counts the same: each host that is well, with claims or without, against each that has claims and seems gone. This
+        // host is one of those that are well.
+        let is_well = |h: &&Neighbour| self.stands(&h.host) == Standing::Well;
+        let (mut there, mut gone) = (self.seen.attended.hosts.iter().filter(is_well).count(), 0);
+        for (host, until) in &self.seen.holders {
+            match self.stands(host) {
+                // Counted above; gone by an operator's decision; and not gone, under another name.
+                Standing::Well | Standing::Forgotten(_) | Standing::Renamed(_) => {}
+                // A host of workers alone, or of a role that may not attend, is known by its claims.
+                Standing::Absent if until.is_some_and(|until| until > now) => there += 1,
+                Standing::Absent | Standing::Silent(_) | Standing::Unhealed(_) => gone += 1,
             }
-        };
-        let gone = judged.iter().filter(|one| seems_gone(one)).count();
-        // This host is one of them, and is there.
-        let all = judged.len() + 1;
+        }
+        let all = there + gone;
         (2 * gone > all).then(|| format!("{gone} of {all} hosts seem gone at once"))
     }
 
