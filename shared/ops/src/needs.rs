@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::doctor::{FAILING, Finding, Severity};
 use crate::explain::Unattended;
 use crate::explain::summary::{self, Counts, Entry, MAKE_ORCHESTRATOR, Shared, Summary};
+use base::cause::Cause;
 use base::count::pick;
 use base::registry::NAMES;
 use base::time::Time;
@@ -300,6 +301,9 @@ fn todo(shared: Option<&Shared>, entries: &[&Entry], named: usize) -> Option<Str
 
 /// What comes before the command, where that only unblocks what would be refused again; what to do where there is none.
 fn before(shared: &Shared, entries: &[&Entry]) -> Option<String> {
+    if shared.cause == Cause::WorkerGone {
+        return entries.iter().find_map(|e| e.more.as_ref()).map(ToString::to_string);
+    }
     let lacking = Lacking::behind(shared.cause)?;
     match entries.iter().find_map(|e| e.command.as_ref()) {
         Some(command) => (command.to == lacking.again()).then(|| lacking.before(&shared.at)),

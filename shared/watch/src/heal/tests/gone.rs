@@ -95,7 +95,7 @@ fn a_host_is_gone_by_its_claim_and_its_own_silence_alone() {
         (
             Some(host(H2, 299, Some(310))),
             1_860,
-            "- its claim ran out 31m ago; h2 attends, and goes on with it",
+            "- its claim ran out 31m ago; host h2 was seen 4m ago, and judges its own workers",
         ),
         // Its heal.
         (
@@ -103,9 +103,17 @@ fn a_host_is_gone_by_its_claim_and_its_own_silence_alone() {
             1_860,
             "requeue host-gone: no heal ran on host h2 for 30m, the claim ",
         ),
-        (Some(host(H2, 20, Some(1_799))), 1_860, "- its claim ran out 31m ago; h2 attends"),
+        (
+            Some(host(H2, 20, Some(1_799))),
+            1_860,
+            "- its claim ran out 31m ago; host h2 was seen 20s ago, and judges its own workers",
+        ),
         (Some(young(1_800)), 1_860, "requeue host-gone: no heal ran on host h2 for 30m"),
-        (Some(young(1_799)), 1_860, "- its claim ran out 31m ago; h2 attends"),
+        (
+            Some(young(1_799)),
+            1_860,
+            "- its claim ran out 31m ago; host h2 was seen 20s ago, and judges its own workers",
+        ),
         (
             Some(host(H2, 20, Some(1_800))),
             1_799,
@@ -121,7 +129,11 @@ fn a_host_is_gone_by_its_claim_and_its_own_silence_alone() {
             "requeue host-gone: host h2 was forgotten 1m ago, the claim ran out 0s ago",
         ),
         (Some(forgotten(90, 60)), -1, "? worker unknown: as seen"),
-        (Some(forgotten(20, 60)), 1_860, "- its claim ran out 31m ago; h2 attends"),
+        (
+            Some(forgotten(20, 60)),
+            1_860,
+            "- its claim ran out 31m ago; host h2 was seen 20s ago, and judges its own workers",
+        ),
     ] {
         let got = line(&judged(h2.clone(), ran_out));
         assert!(got.starts_with(want), "wanted {want:?}\n   got {got:?}\n    of {h2:?} {ran_out}");
@@ -338,6 +350,62 @@ fn a_host_is_told_of_once_however_many_tasks_it_had() {
     assert_eq!(d.findings, [format!("{said} left running (`host.gone`) (2)")]);
     let left = "host h2 was last seen 47m ago, the claim ran out 31m ago; left running (`host.gone`)";
     assert_eq!(d.left[0].because, left);
+}
+
+#[test]
+fn what_nobody_goes_on_with_is_told_with_its_host_and_what_to_do() {
+    let mut only = config();
+    only.host.gone = HostGone::Report;
+    let one = |hosts: Vec<Neighbour>, config: &Config| {
+        let tasks = vec![of(H2, "t_00000001", 1_860), of(H3, "t_00000002", 60)];
+        let mut d = decide(&beside(hosts, tasks), &pass(), config);
+        d.left.swap_remove(0)
+    };
+    let stuck = |since: i64, todo: &str| {
+        Some(policy::Stuck { host: "h2".into(), since: ago(since), todo: todo.into() })
+    };
+    let report = "Bring it back, or set host.gone = \"requeue\": heal then requeues what it left";
+    let most = "Bring those hosts back; of one that will not come back: board host forget h2";
+    let renamed = "Set host.name = \"h2@0123456789ab\" there until its workers ended";
+    let new = || well("new@0123456789ab");
+    for (hosts, config, want) in [
+        (vec![off(H2), well(H3)], &only, stuck(2_820, report)),
+        (vec![off(H2), off(H3)], &config(), stuck(2_820, most)),
+        (vec![off(H2), well(H3), new()], &config(), stuck(1_860, renamed)),
+        // It attends, or may: whether its worker lives is known there alone.
+        (vec![well(H2), well(H3)], &only, None),
+        (vec![host(H2, 1_799, Some(1_810)), well(H3)], &only, None),
+    ] {
+        assert_eq!(one(hosts.clone(), config).stuck, want, "{hosts:?}");
+    }
+    let left = one(vec![well(H2), well(H3)], &config());
+    assert_eq!((left.unknown, left.next), (false, Some(NOW.plus(HOST_LEASE - 20))), "{left:?}");
+    // With its next pass this host may see it otherwise.
+    let mut all = beside(vec![off(H2)], vec![of(H2, "t_00000001", 1_860)]);
+    all.hosts.as_mut().unwrap().attended.before = None;
+    let d = decide(&all, &pass(), &only);
+    assert!(d.left[0].unknown && d.left[0].stuck.is_none(), "{d:?}");
+}
+
+#[test]
+fn a_finding_names_the_hosts_that_it_is_about() {
+    for (finding, host, is_about) in [
+        (
+            "host moon was last seen 47m ago, the claim ran out 31m ago: its task is left running",
+            "moon",
+            true,
+        ),
+        (
+            "host moon was last seen 47m ago, the claim ran out 31m ago: its task is left running",
+            "moo",
+            false,
+        ),
+        ("2 of 3 hosts seem gone at once: nothing is done about the work of moon, sol", "sol", true),
+        ("2 of 3 hosts seem gone at once: nothing is done about the work of moon, sol", "so", false),
+        ("moon has workers and no heal", "moon", false),
+    ] {
+        assert_eq!(crate::heal::tells_of(finding, host), is_about, "{finding} {host}");
+    }
 }
 
 #[test]
