@@ -20,13 +20,14 @@ use policy::remedy::Lacking;
 const UNREADABLE: &str = "board-unreadable";
 /// What `doctor` finds that keeps a board, or everything, from going on, and that a person can mend. A second timer, or a watcher that only
 /// tells and is not started, are for `doctor` alone.
-const STOPPERS: [&str; 18] = [
+const STOPPERS: [&str; 19] = [
     UNREADABLE,
     "board-unwritable",
     "board-split",
     "board-damaged",
     "board-replaced",
     "clock-behind",
+    "host-silent",
     "board-unwatched",
     "dispatcher-wedged",
     "dispatcher-stopped",
