@@ -102,7 +102,7 @@ impl Finding {
 }
 
 /// Every finding there is. Names do not change; new ones may come.
-pub const IDS: [&str; 46] = [
+pub const IDS: [&str; 47] = [
     "config-valid",
     "config-invalid",
     "config-shared",
@@ -121,6 +121,7 @@ pub const IDS: [&str; 46] = [
     "other-user",
     "clock-sane",
     "clock-behind",
+    "host-silent",
     "dispatcher-alive",
     "dispatcher-absent",
     "dispatcher-hidden",

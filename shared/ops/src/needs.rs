@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::doctor::{FAILING, Finding, Severity};
 use crate::explain::Unattended;
 use crate::explain::summary::{self, Counts, Entry, MAKE_ORCHESTRATOR, Shared, Summary};
+use base::cause::Cause;
 use base::count::pick;
 use base::registry::NAMES;
 use base::time::Time;
@@ -19,13 +20,14 @@ use policy::remedy::Lacking;
 const UNREADABLE: &str = "board-unreadable";
 /// What `doctor` finds that keeps a board, or everything, from going on, and that a person can mend. A second timer, or a watcher that only
 /// tells and is not started, are for `doctor` alone.
-const STOPPERS: [&str; 18] = [
+const STOPPERS: [&str; 19] = [
     UNREADABLE,
     "board-unwritable",
     "board-split",
     "board-damaged",
     "board-replaced",
     "clock-behind",
+    "host-silent",
     "board-unwatched",
     "dispatcher-wedged",
     "dispatcher-stopped",
@@ -305,6 +307,9 @@ fn todo(shared: Option<&Shared>, entries: &[&Entry], named: usize) -> Option<Str
 
 /// What comes before the command, where that only unblocks what would be refused again; what to do where there is none.
 fn before(shared: &Shared, entries: &[&Entry]) -> Option<String> {
+    if shared.cause == Cause::WorkerGone {
+        return entries.iter().find_map(|e| e.more.as_ref()).map(ToString::to_string);
+    }
     let lacking = Lacking::behind(shared.cause)?;
     match entries.iter().find_map(|e| e.command.as_ref()) {
         Some(command) => (command.to == lacking.again()).then(|| lacking.before(&shared.at)),

@@ -55,12 +55,26 @@ pub struct Left {
     /// When the watcher would come to another answer by itself, where it waits for a moment that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Time>,
+    /// The other host that had it, where nobody goes on with it before a person does something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stuck: Option<Stuck>,
+}
+
+/// Why nobody goes on with a task of another host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stuck {
+    /// That host, as people know it.
+    pub host: String,
+    /// Since when it does not go on with it.
+    pub since: Time,
+    /// What a person does, as a sentence.
+    pub todo: String,
 }
 
 impl Left {
     /// A task that is skipped for this reason.
     pub fn new(task: &str, because: impl Into<String>) -> Left {
-        Left { task: task.to_owned(), because: because.into(), unknown: false, next: None }
+        Left { task: task.to_owned(), because: because.into(), unknown: false, next: None, stuck: None }
     }
 
     /// The reason is that something is not known.
@@ -73,6 +87,12 @@ impl Left {
     #[must_use]
     pub fn until(self, next: Option<Time>) -> Left {
         Left { next, ..self }
+    }
+
+    /// Nobody goes on with it, for this reason.
+    #[must_use]
+    pub fn stuck(self, stuck: Stuck) -> Left {
+        Left { stuck: Some(stuck), ..self }
     }
 }
 

@@ -16,7 +16,7 @@ pub mod runtime;
 pub mod worktree_note;
 pub mod world;
 
-pub use decision::{Decision, Left, OtherPolicy, Pass};
+pub use decision::{Decision, Left, OtherPolicy, Pass, Stuck};
 pub use profiles::Profiles;
 pub use world::{
     ChangesReader, SessionReader, StateReader, TreeReader, UseAsk, UseReader, VitalsReader, Witness, World,

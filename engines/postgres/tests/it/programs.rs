@@ -290,6 +290,27 @@ fn the_work_of_a_host_that_is_gone_goes_on_elsewhere_and_nothing_of_its_worker_i
     here.said(&["heal"]);
     assert!(here.said(&["board", "list"]).contains("running"), "20 minutes are not enough");
     later(server, "gone_host", 3_600);
+    // Told alone, it needs a person.
+    let told = |line: &[&str]| {
+        let out = here.command(line).env("WATCHBILL_HOST_GONE", "report").output().unwrap();
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    let needs = "host h1 is away, and nobody goes on with its work; 1 task";
+    for look in ["status", "check", "report"] {
+        let said = told(&["watchbill", look]).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            said.contains(if look == "report" { "nobody goes on with it" } else { needs }),
+            "{look}: {said}"
+        );
+    }
+    let json: serde_json::Value = serde_json::from_str(&told(&["watchbill", "status", "--json"])).unwrap();
+    let need = json["needs"].as_array().unwrap().iter().find(|n| n["cause"] == "worker_gone").unwrap();
+    assert_eq!(need["tasks"][0]["id"], task.as_str(), "{need}");
+    let why = told(&["watchbill", "why", &task]);
+    assert!(
+        why.contains("nobody goes on with it: host h1 was last seen") && !why.contains("nothing is wrong"),
+        "{why}"
+    );
     let healed = here.call(&["heal", "-v"]);
     let said = String::from_utf8_lossy(&healed.stdout);
     assert!(
@@ -434,6 +455,13 @@ fn a_host_that_will_not_come_back_is_forgotten_and_its_work_goes_on() {
     assert!(lines[1].starts_with("h2  attends  ") && lines[1].ends_with("0 tasks"), "{list}");
     here.call(&["heal"]);
     assert!(here.said(&["board", "list"]).contains("running"));
+    let looks = |here: &Machine| {
+        let of = |line: &[&str]| String::from_utf8_lossy(&here.call(line).stdout).into_owned();
+        (of(&["watchbill", "doctor"]), of(&["watchbill", "check"]))
+    };
+    let (doctor, check) = looks(&here);
+    assert!(doctor.contains("warning  host-silent") && doctor.contains("board host forget h1"), "{doctor}");
+    assert!(check.contains("host h1 was seen 20m ago, and is silent since"), "{check}");
 
     for (name, word) in [("h3", "no such host on this board"), ("h2", "is this host, which is there")] {
         let refused = here.call(&["board", "host", "forget", name]);
@@ -442,6 +470,8 @@ fn a_host_that_will_not_come_back_is_forgotten_and_its_work_goes_on() {
     }
     let said = here.said(&["board", "host", "forget", "h1"]);
     assert_eq!(said, "h1 is forgotten: heal on another host requeues its work when the claims end");
+    let (doctor, check) = looks(&here);
+    assert!(!doctor.contains("host-silent") && !check.contains("silent since"), "{doctor}{check}");
     let told: serde_json::Value =
         serde_json::from_str(&here.said(&["board", "--json", "host", "list"])).unwrap();
     assert_eq!(

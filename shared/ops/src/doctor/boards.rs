@@ -86,6 +86,8 @@ pub struct BoardRead {
     pub has_service: bool,
     /// On a board that several hosts share: those that attend with a clock that is too far off to judge by.
     pub off: Vec<Neighbour>,
+    /// The others that run the watchers, did so lately, and are silent; each with the seconds since it was seen.
+    pub silent: Vec<(String, i64)>,
     /// Settings and logs of Hermes that cannot be read, with the reason.
     pub unreadable: Vec<String>,
     /// What is so where another board lies in the place of one that passes looked at.
@@ -155,6 +157,7 @@ impl BoardRead {
             ticked: events.iter().filter(|(_, e)| is_tick(e)).map(|(_, e)| e.at).max(),
             runtime,
             has_service,
+            silent: hosts.as_ref().map(silent).unwrap_or_default(),
             off: hosts.map(off).unwrap_or_default(),
             unreadable,
             replaced,
@@ -187,6 +190,7 @@ pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
     }));
     all.push(clock(seen, read, now));
     all.extend(read.off.iter().map(|host| wrong_clock(seen, host)));
+    all.extend(read.silent.iter().map(|(host, ago)| is_silent(seen, host, *ago)));
     if let Some(person) = config.people.assignee.as_ref().filter(|_| read.person_works) {
         let what = format!(
             "people.assignee names {person}, and a worker of that name works on tasks: what it writes on others' counts as a person's"
@@ -291,6 +295,30 @@ fn clock(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
 fn off(all: Attended) -> Vec<Neighbour> {
     let now = all.now;
     all.hosts.into_iter().filter(|h| h.attends(now) && is_off(h.skew_ms)).collect()
+}
+
+/// Hosts that ran `heal` and were seen lately, but whose lease is over: as people know them, with the seconds since. Not those that were
+/// forgotten, nor those whose machine attends under another name.
+fn silent(all: &Attended) -> Vec<(String, i64)> {
+    let now = all.now;
+    let machine = |h: &Neighbour| h.host.split_once('@').map(|(_, machine)| machine.to_owned());
+    let is_renamed = |old: &Neighbour| {
+        let same = |h: &&Neighbour| h.attends(now) && machine(h).is_some() && machine(h) == machine(old);
+        all.hosts.iter().any(|h| same(&h))
+    };
+    let is_silent = |h: &&Neighbour| {
+        h.healed_at.is_some() && !h.attends(now) && now.since(h.seen_at) <= BACK && !h.is_forgotten()
+    };
+    let found = all.hosts.iter().filter(is_silent).filter(|h| !is_renamed(h));
+    found.map(|h| (shown(&h.host).to_owned(), now.since(h.seen_at))).collect()
+}
+
+fn is_silent(seen: &BoardSeen, host: &str, ago: i64) -> Finding {
+    let what = format!("host {host} was seen {} ago, and is silent since", words(ago));
+    let todo = format!(
+        "see that it is up and reaches the board; if it will not come back: `board host forget {host}`"
+    );
+    Finding::warning("host-silent", &seen.name, what).todo(todo)
 }
 
 fn wrong_clock(seen: &BoardSeen, host: &Neighbour) -> Finding {
@@ -413,5 +441,34 @@ mod tests {
         let off = off(Attended { now, before: None, hosts });
         let told: Vec<_> = off.iter().map(|h| format!("{} {}", shown(&h.host), off_by(h.skew_ms))).collect();
         assert_eq!(told, ["h2 61 s ahead of", "h3 240 s behind"]);
+    }
+    #[test]
+    fn a_host_that_ran_the_watchers_and_fell_silent_is_told_until_it_is_forgotten() {
+        let now = Time(1_800_000_000);
+        let host = |name: &str, seen: i64| Neighbour {
+            host: name.into(),
+            since: now.plus(-900_000),
+            seen_at: now.plus(-seen),
+            lease_until: now.plus(300 - seen),
+            healed_at: Some(now.plus(-seen)),
+            skew_ms: 0,
+            forgotten_at: None,
+        };
+        let hosts = vec![
+            host("here@a", 10),
+            host("late@b", 299),
+            host("sol@c", 300),
+            host("week@d", BACK),
+            host("old@e", BACK + 1),
+            // It has another name now, was forgotten, only ever worked.
+            host("was-here@a", 900),
+            Neighbour { forgotten_at: Some(now.plus(-60)), ..host("burnt@f", 900) },
+            Neighbour { healed_at: None, ..host("worker@g", 900) },
+            // It came back after that, and is silent again.
+            Neighbour { forgotten_at: Some(now.plus(-901)), ..host("again@h", 900) },
+        ];
+        let told = silent(&Attended { now, before: None, hosts });
+        let want = [("sol", 300), ("week", BACK), ("again", 900)];
+        assert_eq!(told, want.map(|(name, ago)| (name.to_owned(), ago)));
     }
 }

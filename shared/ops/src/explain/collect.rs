@@ -605,12 +605,12 @@ impl Survey {
         }
         for (step, _) in report.steps {
             let verdict = Verdict::Acts { action: step.action, case: step.case };
-            let take = Take { watcher, verdict, because: step.because, next: None };
+            let take = Take { watcher, verdict, because: step.because, next: None, stuck: None };
             self.takes.entry(step.task).or_default().push(take);
         }
         for left in report.left {
             let verdict = if left.unknown { Verdict::Unknown } else { Verdict::Leaves };
-            let take = Take { watcher, verdict, because: left.because, next: left.next };
+            let take = Take { watcher, verdict, because: left.because, next: left.next, stuck: left.stuck };
             self.takes.entry(left.task).or_default().push(take);
         }
         for t in report.overview.iter().flat_map(|o| &o.tasks) {
@@ -667,7 +667,7 @@ impl Visit for Taking<'_> {
         let (watcher, survey, id) = (W::NAME, self.survey, &self.d.task.id);
         let failed = survey.failed.iter().find(|(w, _)| *w == watcher);
         let own = survey.takes.get(id).into_iter().flatten().find(|t| t.watcher == watcher);
-        let nothing = |verdict, because: String| Take { watcher, verdict, because, next: None };
+        let nothing = |verdict, because: String| Take { watcher, verdict, because, next: None, stuck: None };
         let take = match (own, failed) {
             (Some(own), _) => own.clone(),
             (None, Some((_, why))) => nothing(Verdict::Failed, why.clone()),

@@ -17,7 +17,7 @@ use policy::endless::Endless;
 use policy::remedy::Lacking;
 use policy::routing::reach::Unreached;
 use policy::runtime::Runtime;
-use policy::{authorship, needs_operator};
+use policy::{Stuck, authorship, needs_operator};
 
 /// What one watcher says of a task now, asked as in a dry run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -31,6 +31,9 @@ pub(crate) struct Take {
     pub because: String,
     /// When it comes to another answer by itself, where it waits for a moment that is known.
     pub next: Option<Time>,
+    /// The other host that had the task, where nobody goes on with it before a person does something.
+    #[serde(skip)]
+    pub(crate) stuck: Option<Stuck>,
 }
 
 /// What a watcher would do with a task.
@@ -205,6 +208,11 @@ impl Facts {
     /// What a watcher says of it.
     pub(crate) fn take(&self, watcher: &str) -> Option<&Take> {
         self.takes.iter().find(|t| t.watcher == watcher)
+    }
+
+    /// The other host that had it, where nobody goes on with it before a person does something.
+    pub(crate) fn stuck(&self) -> Option<&Stuck> {
+        self.take(HEAL)?.stuck.as_ref()
     }
 
     /// Its open distress card.

@@ -344,6 +344,10 @@ fn running(f: &Facts) -> Stand {
         Some((Verdict::Leaves, take)) if take.next.is_some() => {
             Stand::new(Kind::Waits, format!("running, but {}", take.because)).until(take.next)
         }
+        Some((Verdict::Leaves, Take { because, stuck: Some(stuck), .. })) => {
+            let says = format!("running, and nobody goes on with it: {because}");
+            Stand::new(Kind::NeedsPerson, says).more(Some(stuck.todo.clone()))
+        }
         _ if due.is_some() => {
             let because = due.map(|t| t.because.clone()).unwrap_or_default();
             Stand::new(Kind::Due, format!("running, and something is wrong: {because}"))

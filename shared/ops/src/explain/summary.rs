@@ -31,6 +31,7 @@ use page::Overview;
 use policy::needs_operator;
 use policy::remedy::Lacking;
 use policy::routing::moving::held_provider;
+use watch::heal;
 
 /// So many tasks that share what they lack are told together.
 const TOGETHER: usize = 2;
@@ -117,7 +118,8 @@ pub struct Entry {
 /// What a provider, or this host, refuses to several tasks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Shared {
-    /// The provider or its host; where a key was refused, the profile that has it; where no worker can be started, the error.
+    /// The provider or its host; where a key was refused, the profile that has it; where no worker can be started, the error; where
+    /// its host is gone, that.
     pub at: String,
     pub(crate) cause: Cause,
 }
@@ -126,6 +128,9 @@ impl Shared {
     /// By the hold of a task, else by its open card.
     pub(super) fn of(f: &Facts) -> Option<Shared> {
         let d = &f.detail;
+        if let Some(stuck) = f.stuck() {
+            return Some(Shared { at: quote::line(&stuck.host, 80), cause: Cause::WorkerGone });
+        }
         match f.lacking() {
             Some(Lacking::Endpoint) => {
                 let at = quote::line(&f.unreached.as_ref()?.at(), 80);
@@ -205,6 +210,7 @@ pub(crate) fn heading(shared: &Shared, entries: &[&Entry]) -> String {
     let tasks = things(entries.len(), "task");
     let says = match shared.cause {
         Cause::ConnectionRefused => format!("{}: nobody answers at this address", shared.at),
+        Cause::WorkerGone => format!("host {} is away, and nobody goes on with its work", shared.at),
         Cause::SpawnError => format!("no worker can be started: {}", shared.at),
         cause => format!("{}: {}", shared.at, diagnosis::plain(cause)),
     };
@@ -312,7 +318,14 @@ impl Summary {
         let unseen = stopped.filter_map(|id| blind.iter().find(|what| what.contains(id)));
         let unseen: BTreeSet<&String> = unseen.collect();
         s.unknown.extend(unseen.into_iter().map(|what| quote::line(what, MAX_LINE)));
-        let told = |finding: &String| facts.iter().any(|f| finding.contains(&f.detail.task.id));
+        let away = |e: &Entry, finding: &str| {
+            let host = e.shared.as_ref().filter(|s| s.cause == Cause::WorkerGone);
+            host.is_some_and(|s| heal::tells_of(finding, &s.at))
+        };
+        let told = |finding: &String| {
+            let is_of_task = facts.iter().any(|f| finding.contains(&f.detail.task.id));
+            is_of_task || s.needs_you.iter().any(|e| away(e, finding))
+        };
         let untold = findings.iter().filter(|f| !told(f));
         // A key whose work went to other profiles keeps no task, but someone must put a new one in its place.
         let is_kept = |profile: &str| {
@@ -361,7 +374,10 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         matches!(d.task.status, Status::Ready | Status::Running)
             && matches!(f.lacking(), Some(Lacking::Endpoint | Lacking::Start))
     };
-    let commands = if needs && !is_tried() { suggestions::of(f, &stand) } else { Vec::new() };
+    // What helps is about its host: see what is behind it.
+    let stuck = f.stuck().filter(|_| stand.kind == Kind::NeedsPerson);
+    let commands =
+        if needs && !is_tried() && stuck.is_none() { suggestions::of(f, &stand) } else { Vec::new() };
     let command = commands.into_iter().find(|c| !c.run.starts_with("watchbill unpause"));
     let unreached = f.unreached.as_ref().filter(|_| stand.kind == Kind::NeedsPerson);
     // What its card asks is about this task alone, or about all that share the card.
@@ -373,7 +389,7 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         assignee: d.task.assignee.clone(),
         says: Line::of(stand.says),
         more: stand.more.map(Line::of),
-        since: unreached.map_or_else(|| f.since(), |u| u.since),
+        since: unreached.map(|u| u.since).or(stuck.map(|s| s.since)).unwrap_or_else(|| f.since()),
         asked: (stand.kind == Kind::NeedsPerson).then(|| f.asked()).flatten(),
         until: stand.until.filter(|u| *u > f.now),
         due: stand.kind == Kind::Due,

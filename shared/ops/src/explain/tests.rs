@@ -86,7 +86,7 @@ fn ours(kind: &str, seconds: i64, by: &str, case: &str, more: Value) -> Event {
 }
 
 fn take(watcher: &'static str, verdict: Verdict, next: Option<i64>) -> Take {
-    Take { watcher, verdict, because: "so it is".into(), next: next.map(|s| NOW.plus(s)) }
+    Take { watcher, verdict, because: "so it is".into(), next: next.map(|s| NOW.plus(s)), stuck: None }
 }
 
 fn acts(action: &str) -> Verdict {
@@ -1020,6 +1020,42 @@ mod summary {
         );
         assert!(said.find("needs you\n") < said.find("waiting\n"), "{said}");
         assert!(said.contains("requeued ×2 (for a reason); now done"), "{said}");
+    }
+
+    #[test]
+    fn work_of_a_host_that_is_away_needs_a_person_once_for_the_host() {
+        let todo = "Bring it back, or set host.gone";
+        let of = |id: &str, host: &str| {
+            let mut f = facts(detail(id, Status::Running));
+            let stuck = policy::Stuck { host: host.into(), since: NOW.plus(-2_820), todo: todo.into() };
+            let because = format!("host {host} was last seen 47m ago; left running (`host.gone`)");
+            f.takes = vec![Take { because, stuck: Some(stuck), ..take("heal", Verdict::Leaves, None) }];
+            f
+        };
+        let says = "running, and nobody goes on with it: host moon was last seen 47m ago; left running (`host.gone`)";
+        stands(&of("t_00000001", "moon"), Kind::NeedsPerson, says, Some(todo));
+        let findings = vec![
+            "host moon was last seen 47m ago: its tasks are left running (`host.gone`) (2)".to_owned(),
+            "sol has workers and no heal".to_owned(),
+        ];
+        let facts = vec![of("t_00000001", "moon"), of("t_00000002", "moon"), of("t_00000003", "sol")];
+        let s = Summary::of(Read { findings, ..read_of(facts, &[]) }, ago(43_200), NOW);
+        assert_eq!(s.findings, ["sol has workers and no heal"], "what is a need is no finding beside");
+        let told: Vec<_> = crate::needs::of_tasks(&s)
+            .into_iter()
+            .map(|n| (n.key, n.says, n.tasks.len(), n.since, n.todo))
+            .collect();
+        let of_host = |host: &str, tasks: usize, n: &str| {
+            let says = format!("host {host} is away, and nobody goes on with its work; {n}");
+            (
+                format!("worker_gone:default:{host}"),
+                says,
+                tasks,
+                Some(NOW.plus(-2_820)),
+                Some(todo.to_owned()),
+            )
+        };
+        assert_eq!(told, [of_host("moon", 2, "2 tasks"), of_host("sol", 1, "1 task")]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ fn board(name: &str, path: &str) -> BoardReport {
     let mut report = BoardReport::new(name.into(), path.into());
     report.steps = ["dead-worker", "dead-worker", "crash-loop"].map(|c| (step(c), moved.clone())).into();
     report.glanced = Some(7);
-    let left = |unknown| Left { task: "t_2".into(), because: String::new(), unknown, next: None };
+    let left = |unknown| Left { unknown, ..Left::new("t_2", "") };
     report.left = vec![left(true), left(false), left(true)];
     report.findings = vec!["dispatcher-wedged".into()];
     report

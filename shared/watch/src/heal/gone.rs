@@ -15,7 +15,7 @@ use board::{Attended, Detail, Event, EventKind, HOST_LEASE, Neighbour, Rule, Sta
 use config::span::seconds;
 use config::{HostGone, HostKeys};
 use host::{Freed, Look, Recorded};
-use policy::World;
+use policy::{Stuck, World};
 
 /// The hosts of a board that several share; `None` on a board of one host.
 pub(super) fn observe(world: &World<'_>, running: &[Task]) -> Option<HostsSeen> {
@@ -103,7 +103,7 @@ enum Standing<'a> {
 enum Fate {
     /// Its claim lasts.
     Held,
-    /// Its claim ran out, so many seconds ago; its host is well and goes on with it.
+    /// Its claim ran out, so many seconds ago; its host was seen lately, or attends under another name, and may go on with it.
     Left(i64),
     /// Its claim ran out, so many seconds ago, and its host does not go on with it; from then on it is gone.
     Late(i64, Time),
@@ -115,8 +115,23 @@ enum Fate {
 pub(super) struct Hosts<'a> {
     seen: &'a HostsSeen,
     keys: &'a HostKeys,
-    /// Why nobody is called gone in this pass, with the hosts that seem so.
-    doubt: Option<String>,
+    /// Why nobody is called gone in this pass.
+    doubt: Option<Doubt>,
+}
+
+/// Why it is more likely this host that is cut off than the others.
+enum Doubt {
+    /// It did not look at the board for long itself: with its next pass that is over.
+    Away(String),
+    /// Most hosts seem gone, to each that asks.
+    Most(String),
+}
+
+impl Doubt {
+    fn said(&self) -> &str {
+        let (Doubt::Away(said) | Doubt::Most(said)) = self;
+        said
+    }
 }
 
 impl<'a> Hosts<'a> {
@@ -192,31 +207,31 @@ impl<'a> Hosts<'a> {
     }
 
     /// Why it is more likely this host that is cut off than the others. A host that was forgotten is gone by an operator's decision.
-    fn doubt(&self) -> Option<String> {
+    fn doubt(&self) -> Option<Doubt> {
         let Attended { now, before, .. } = self.seen.attended;
         match before {
-            None => return Some("heal runs on this host for the first time".into()),
+            None => return Some(Doubt::Away("heal runs on this host for the first time".into())),
             Some(before) if self.seen.attended.is_back() => {
-                return Some(format!("no heal ran on this host itself for {}", words(now.since(before))));
+                let ago = words(now.since(before));
+                return Some(Doubt::Away(format!("no heal ran on this host itself for {ago}")));
             }
             Some(_) => {}
         }
-        let stand = self.seen.holders.iter().map(|(host, until)| (self.stands(host), *until));
-        // A host that was forgotten is gone by a word, and one that attends under another name is not.
-        let is_judged = |s: &Standing<'_>| !matches!(s, Standing::Forgotten(_) | Standing::Renamed(_));
-        let judged: Vec<_> = stand.filter(|(s, _)| is_judged(s)).collect();
-        // A host of workers alone, or of a role that may not attend, is known by its claims.
-        let seems_gone = |(stands, until): &(Standing<'_>, Option<Time>)| match stands {
-            Standing::Well => false,
-            Standing::Absent => until.is_none_or(|until| until <= now),
-            Standing::Silent(_) | Standing::Unhealed(_) | Standing::Forgotten(_) | Standing::Renamed(_) => {
-                true
+        // Whoever asks counts the same: each host that is well, with claims or without, against each that has claims and seems gone. This
+        // host is one of those that are well.
+        let is_well = |h: &&Neighbour| self.stands(&h.host) == Standing::Well;
+        let (mut there, mut gone) = (self.seen.attended.hosts.iter().filter(is_well).count(), 0);
+        for (host, until) in &self.seen.holders {
+            match self.stands(host) {
+                // Counted above; gone by an operator's decision; and not gone, under another name.
+                Standing::Well | Standing::Forgotten(_) | Standing::Renamed(_) => {}
+                // A host of workers alone, or of a role that may not attend, is known by its claims.
+                Standing::Absent if until.is_some_and(|until| until > now) => there += 1,
+                Standing::Absent | Standing::Silent(_) | Standing::Unhealed(_) => gone += 1,
             }
-        };
-        let gone = judged.iter().filter(|one| seems_gone(one)).count();
-        // This host is one of them, and is there.
-        let all = judged.len() + 1;
-        (2 * gone > all).then(|| format!("{gone} of {all} hosts seem gone at once"))
+        }
+        let all = there + gone;
+        (2 * gone > all).then(|| Doubt::Most(format!("{gone} of {all} hosts seem gone at once")))
     }
 
     /// What is so, of a claim that ran out so many seconds ago.
@@ -231,6 +246,29 @@ impl<'a> Hosts<'a> {
             Standing::Renamed(new) => format!("host {name} is called {new} now"),
         };
         format!("{what}, the claim ran out {over} ago")
+    }
+
+    /// Its claim ran out, and its host was seen lately. Whether its worker lives is known there alone.
+    fn may_go_on(&self, host: &str, over: i64) -> Verdict {
+        let known = self.seen.attended.hosts.iter().find(|h| h.host == host);
+        let seen = known
+            .map_or_else(String::new, |h| format!("was seen {} ago, ", words(self.now().since(h.seen_at))));
+        let (name, over) = (shown(host), words(over));
+        let because = format!("its claim ran out {over} ago; host {name} {seen}and judges its own workers");
+        match known {
+            Some(h) => Verdict::Wait(because, h.lease_until),
+            None => Verdict::Leave(because),
+        }
+    }
+
+    /// Nobody goes on with a task of that host before a person does that.
+    fn stuck(&self, host: &str, expires: Time, over: i64, why: &str, todo: String) -> Verdict {
+        let since = match self.stands(host) {
+            Standing::Forgotten(at) | Standing::Silent(at) | Standing::Unhealed(at) => at,
+            Standing::Well | Standing::Absent | Standing::Renamed(_) => expires,
+        };
+        let stuck = Stuck { host: shown(host).to_owned(), since, todo };
+        Verdict::Stuck(format!("{}{why}", self.because(host, over)), stuck)
     }
 
     /// What is told of other hosts: one line for each, or one for all where they are not judged.
@@ -253,7 +291,7 @@ impl<'a> Hosts<'a> {
         let is_gone = |gone: &Vec<i64>| !gone.is_empty();
         if let Some(doubt) = &self.doubt {
             let names: Vec<&str> = held.iter().filter(|(_, g)| is_gone(g)).map(|(h, _)| shown(h)).collect();
-            let said = format!("{doubt}: nothing is done about the work of {}", names.join(", "));
+            let said = format!("{}: {UNDONE} {}", doubt.said(), names.join(", "));
             return (!names.is_empty()).then_some(said).into_iter().collect();
         }
         let told = |(host, gone): (&str, Vec<i64>)| match gone.iter().max() {
@@ -278,12 +316,25 @@ impl<'a> Hosts<'a> {
     }
 }
 
+/// Between why nobody is called gone and whose work that is about.
+const UNDONE: &str = "nothing is done about the work of";
+
+/// Whether a finding of `heal` is about the work of that host, as people know it.
+pub fn tells_of(finding: &str, host: &str) -> bool {
+    let of_it = finding.strip_prefix("host ").and_then(|rest| rest.strip_prefix(host));
+    let of_several = || finding.split_once(UNDONE)?.1.split(',').find(|name| name.trim() == host);
+    of_it.is_some_and(|rest| rest.starts_with(' ')) || of_several().is_some()
+}
+
 /// Nobody judges what a host left under its old name: a person sees whether its workers live.
 fn told_renamed(host: &str, new: &str) -> String {
     let was = shown(host);
-    format!(
-        "host {was} is called {new} now: its tasks are left running. Set host.name = \"{host}\" there until its workers ended"
-    )
+    format!("host {was} is called {new} now: its tasks are left running. {}", name_again(host))
+}
+
+/// What lets a machine with a new name judge what it left under the old one.
+fn name_again(host: &str) -> String {
+    format!("Set host.name = \"{host}\" there until its workers ended")
 }
 
 /// The other host that claims a running task, and the end of that claim.
@@ -300,13 +351,10 @@ impl Rules<'_> {
         let (host, expires) = abroad(t)?;
         let verdict = match hosts.fate(host, expires) {
             Fate::Held => return None,
-            Fate::Left(over) => Verdict::Leave(match hosts.stands(host) {
-                Standing::Renamed(_) => hosts.because(host, over),
-                _ => {
-                    let (name, over) = (shown(host), words(over));
-                    format!("its claim ran out {over} ago; {name} attends, and goes on with it")
-                }
-            }),
+            Fate::Left(over) => match hosts.stands(host) {
+                Standing::Renamed(_) => hosts.stuck(host, expires, over, "", name_again(host)),
+                _ => hosts.may_go_on(host, over),
+            },
             Fate::Late(over, until) => {
                 let because = hosts.because(host, over);
                 Verdict::Wait(format!("{because}; left there until {}", until.local_minute()), until)
@@ -314,9 +362,21 @@ impl Rules<'_> {
             Fate::Gone(over) => {
                 let because = hosts.because(host, over);
                 match (&hosts.doubt, hosts.keys.gone) {
-                    (Some(doubt), _) => Verdict::Leave(format!("{because}; {doubt}: nothing is done")),
+                    // The next pass of this host may see it otherwise.
+                    (Some(Doubt::Away(why)), _) => {
+                        Verdict::Unknown(format!("{because}; {why}: nothing is done"))
+                    }
+                    (Some(Doubt::Most(why)), _) => {
+                        let (why, name) = (format!("; {why}: nothing is done"), shown(host));
+                        let todo = format!(
+                            "Bring those hosts back; of one that will not come back: board host forget {name}"
+                        );
+                        hosts.stuck(host, expires, over, &why, todo)
+                    }
                     (None, HostGone::Report) => {
-                        Verdict::Leave(format!("{because}; left running (`host.gone`)"))
+                        let todo =
+                            "Bring it back, or set host.gone = \"requeue\": heal then requeues what it left";
+                        hosts.stuck(host, expires, over, "; left running (`host.gone`)", todo.into())
                     }
                     (None, HostGone::Requeue) => self.take_back(t, look, &because),
                 }

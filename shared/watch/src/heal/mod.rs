@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use self::gone::Hosts;
+pub use self::gone::tells_of;
 use self::seen::{Seen, TaskSeen};
 use super::watcher::{Spec, Watcher};
 use base::cause::Cause;
@@ -40,7 +41,7 @@ use config::{Config, Detect, Heal as Policy};
 use host::{Proof, Target};
 use policy::attempts::ended;
 use policy::runtime::Dispatcher;
-use policy::{Decision, Left, OtherPolicy, Pass, Profiles, World, authorship};
+use policy::{Decision, Left, OtherPolicy, Pass, Profiles, Stuck, World, authorship};
 
 /// The watcher.
 #[derive(Debug, Clone, Copy, Default)]
@@ -148,6 +149,8 @@ enum Verdict {
     Act(Box<Step>),
     /// Leave it, for this reason.
     Leave(String),
+    /// Leave it, for this reason, and nobody else goes on with it.
+    Stuck(String, Stuck),
     /// Leave it until then, for this reason.
     Wait(String, Time),
     /// Leave it, because something is not known.
@@ -212,6 +215,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
             }
             Verdict::Fine => continue,
             Verdict::Leave(because) => left(because),
+            Verdict::Stuck(because, stuck) => left(because).stuck(stuck),
             Verdict::Wait(because, until) => left(because).until(Some(until)),
             Verdict::Unknown(because) => left(because).unknown(),
             Verdict::Blind(because) => {
