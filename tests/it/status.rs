@@ -137,7 +137,7 @@ fn what_stands_still_with_nobody_who_goes_on_with_it_is_listed() {
         ),
         "{said}"
     );
-    assert!(said.contains("    $ hermes kanban dispatch --dry-run\n"), "{said}");
+    assert!(said.contains("    $ hermes kanban show t_00000014\n"), "{said}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use base::count::things;
 use base::error::{Error, Result};
 use base::time::{Time, words};
 use board::several_hosts::{self, Duty, of_one_host, shown};
-use board::{Attended, HOST_LEASE, Neighbour, Status, Task};
+use board::{Attended, Neighbour, Status, Task};
 use ops::report::printable;
 
 /// From this on the clock of a host is told as wrong, in milliseconds.
@@ -78,9 +78,10 @@ fn still_there(host: &Neighbour, now: Time) -> Option<Error> {
     if host.is_forgotten() || !host.attends(now) {
         return None;
     }
-    let (seen, wait) = (words(now.since(host.seen_at)), words(HOST_LEASE));
+    let (seen, wait) = (words(now.since(host.seen_at)), words(host.lease_until.since(now)));
     let error = refused(shown(&host.host), format!("attends: it was seen {seen} ago; nothing was changed"));
-    Some(error.hint(format!("stop its timers and workers, and forget it {wait} later")))
+    let when = format!("forget it when its lease is over: in {wait}, unless it attends again");
+    Some(error.hint(format!("stop its timers and workers, and {when}")))
 }
 
 /// How many running tasks it has.
@@ -175,6 +176,10 @@ mod tests {
         let said = still_there(&there, NOW).unwrap().to_string();
         assert!(
             said.contains("sol: attends: it was seen 1m ago; nothing was changed; stop its timers"),
+            "{said}"
+        );
+        assert!(
+            said.ends_with("and forget it when its lease is over: in 4m, unless it attends again"),
             "{said}"
         );
         let forgotten = Neighbour { forgotten_at: Some(ago(30)), ..there };

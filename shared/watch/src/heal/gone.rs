@@ -217,7 +217,7 @@ impl<'a> Hosts<'a> {
             }
             Some(_) => {}
         }
-        // Whoever asks counts the same: each host that is well, with claims or without, against each that has claims and seems gone. This
+        // Every host that asks counts the same: each host that is well, with claims or without, against each that has claims and seems gone. This
         // host is one of those that are well.
         let is_well = |h: &&Neighbour| self.stands(&h.host) == Standing::Well;
         let (mut there, mut gone) = (self.seen.attended.hosts.iter().filter(is_well).count(), 0);
