@@ -276,10 +276,13 @@ impl Rules<'_> {
     }
 
     fn note(&self, t: &TaskSeen, because: String, state: Option<&TreeState>) -> Verdict {
+        // From then on its children are waited for.
+        let left = t.worker.as_ref().is_some_and(|look| !look.orphans.is_empty());
+        let gone = t.gone_since.filter(|_| left);
         let mut verb = Verb::new(StepAction::Note, Rule::WorkerGone, because)
             .fact("run", json!(attempt(&t.detail)))
             .fact("heard", json!(heard(&t.detail).0))
-            .fact("gone", json!(t.gone_since.map(|at| at.0)));
+            .fact("gone", json!(gone.map(|at| at.0)));
         if let Some(state) = state {
             verb = verb.fact("tree", json!(state));
         }
