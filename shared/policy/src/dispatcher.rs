@@ -304,10 +304,12 @@ pub fn workers(
     if all.is_empty() {
         return Ok(Workers::new());
     }
-    let of = |d: Detail| {
-        Some((d.task.id.clone(), d.runs.last().map(|run| (run.profile.clone(), run.started_at))?))
-    };
-    Ok(board.look(&all)?.into_iter().filter_map(of).collect())
+    Ok(board.look(&all)?.iter().filter_map(|d| Some((d.task.id.clone(), who_works_on(d)?))).collect())
+}
+
+/// The profile of the newest attempt at a task, where that is known, and when it began.
+fn who_works_on(d: &Detail) -> Option<(Option<String>, Time)> {
+    d.newest_run().map(|run| (run.profile.clone(), run.started_at))
 }
 
 /// Ready tasks of a board without a dispatcher that nobody has claimed for that long, while nobody claimed or worked on anything else of
@@ -384,7 +386,8 @@ pub fn runtime(world: &World<'_>, events: &[(String, Event)], now: Time) -> Runt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use board::testing::{NOW, ago, detail, event};
+    use board::Run;
+    use board::testing::{NOW, ago, detail, event, run};
 
     fn runtime(dispatcher: Dispatcher, is_daemon: bool) -> Runtime {
         Runtime { dispatcher, is_daemon, ..Runtime::absent() }
@@ -647,6 +650,16 @@ mod tests {
         ] {
             assert_eq!(patience(&rows, &runtime(Dispatcher::Absent, is_daemon), TICKED), want);
         }
+    }
+
+    #[test]
+    fn who_works_on_what_is_for_no_profile_is_told_by_its_newest_attempt() {
+        let mut d = detail("t_00000001", Status::Running);
+        assert_eq!(who_works_on(&d), None);
+        let attempt =
+            |id: i64, profile: &str, began: i64| Run { started_at: ago(began), ..run(id, profile, None) };
+        d.runs = vec![attempt(2, "luna", 60), attempt(1, "nova", 9_000)];
+        assert_eq!(who_works_on(&d), Some((Some("luna".into()), ago(60))));
     }
 
     #[test]
