@@ -91,14 +91,14 @@ impl Rules<'_> {
 
     /// A worker is gone, and something gave a sign of life `quiet` seconds ago: it died a moment ago, or others go on in its name.
     fn heard_though_gone(&self, t: &TaskSeen, look: &Look, quiet: i64) -> Verdict {
-        if let Some(wait) = self.orphans(t, look) {
-            return wait;
-        }
-        // The sooner it is noted, the less others can have done to it; and the requeue need not wait for it.
-        if let Ground::Unnoted(state) = self.ground(t)
-            && resume::may_note_early(t)
-        {
-            return self.note_tree(t, &state, &format!("worker gone: {}", look.because));
+        if resume::may_note_early(t) {
+            if let Some(wait) = self.orphans(t, look) {
+                return wait;
+            }
+            // The sooner it is noted, the less others can have done to it; and the requeue need not wait for it.
+            if let Ground::Unnoted(state) = self.ground(t) {
+                return self.note_tree(t, &state, &format!("worker gone: {}", look.because));
+            }
         }
         let gone = t.gone_since.map_or(0, |at| self.awake_since(at));
         if gone >= BLIND {

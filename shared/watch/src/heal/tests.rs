@@ -365,6 +365,16 @@ fn heartbeats_for_a_dead_worker_are_told_once() {
         })
     };
     says(beats(1_000), "- worker gone, but only quiet for 5s");
+    // What sends them may be its child; its death is not noted in each pass.
+    let child = |notes: usize| {
+        with!(beats(60), |t| {
+            let orphan = Orphan { pid: 77, command: "beats".into(), run: None };
+            t.worker.as_mut().unwrap().orphans = vec![orphan];
+            t.detail.events.extend((0..notes).map(|_| death(60, 90_000)));
+        })
+    };
+    says(child(2), "note worker-gone: worker gone, waiting up to 14m for its child 77 (beats) to end");
+    says(child(3), "- worker gone, but only quiet for 5s");
     says(
         beats(6 * 3_600),
         "tell silent-worker: its worker has been gone for 6h, and heartbeats for it still come",
