@@ -8,12 +8,14 @@ use serde_json::json;
 
 use super::doctor::look::{Eyes, cron_runs, spawns};
 use super::{Common, env, print, print_json};
+use ::coord::opencode::Opencode;
 use base::count::pick;
 use base::error::{Error, Kind, Result};
 use base::time::{Time, words};
 use base::worker_env::{HERMES, SHARED};
 use board::{BoardId, Location, discover};
 use config::Config;
+use logs::agents::Homes;
 use logs::cache::Cache;
 use ops::doctor::WatcherSeen;
 use ops::report::{printable, say};
@@ -299,9 +301,6 @@ fn folder(args: &TimersArgs, by: By) -> Result<Option<PathBuf>> {
     args.unit_dir.clone().or_else(|| shipped::folder(by, &env)).map(Some).ok_or_else(nowhere)
 }
 
-/// Where the sessions of agents lie. The password of opencode's server is not among them: it would stand in a crontab.
-const AGENTS: [&str; 4] = ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_SERVER", "XDG_DATA_HOME"];
-
 /// What is so here and now: a timer has next to nothing of this environment, so it is pinned.
 fn wanted(args: &TimersArgs, by: By, config: &Config, notify: bool) -> Result<Wanted> {
     let common = &args.common;
@@ -349,15 +348,14 @@ fn wanted(args: &TimersArgs, by: By, config: &Config, notify: bool) -> Result<Wa
     if let Some(file) = &common.config {
         variables.push(("WATCHBILL_CONFIG".into(), text(file)?));
     }
-    let mut pin = |names: &[&str]| {
-        variables.extend(names.iter().filter_map(|name| Some(((*name).to_owned(), env(name)?))));
-    };
     // The stamps in the logs of agents are of the zone that is set here.
-    pin(&["TZ"]);
+    let mut pinned = vec!["TZ"];
     if by != By::System {
-        pin(&["XDG_CONFIG_HOME", "XDG_STATE_HOME"]);
-        pin(&AGENTS);
+        pinned.extend(["XDG_CONFIG_HOME", "XDG_STATE_HOME"]);
+        // Where the sessions of agents lie. No password: it would stand in a crontab.
+        pinned.extend(Homes::variables().chain(Opencode::PLACES));
     }
+    variables.extend(pinned.into_iter().filter_map(|name| Some((name.to_owned(), env(name)?))));
     variables.extend(config::variables(&std::env::vars_os().collect()));
     let mut passwords = None;
     if on_server {

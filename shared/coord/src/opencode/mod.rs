@@ -26,10 +26,13 @@ pub struct Opencode {
 }
 
 impl Opencode {
+    /// The variables of [`Opencode::of`] that hold no secret.
+    pub const PLACES: [&str; 2] = ["OPENCODE_SERVER", "XDG_DATA_HOME"];
+
     /// As opencode's own variables say it: `OPENCODE_SERVER_PASSWORD`, `OPENCODE_SERVER_USERNAME`, `XDG_DATA_HOME`, `HOME`; and
     /// `OPENCODE_SERVER`, which is ours.
     pub fn of(env: &dyn Fn(&str) -> Option<String>) -> Opencode {
-        let data = env("XDG_DATA_HOME");
+        let [server, data] = Opencode::PLACES.map(env);
         let home = env("HOME");
         let credentials = env("OPENCODE_SERVER_PASSWORD").map(|password| Credentials {
             user: env("OPENCODE_SERVER_USERNAME").unwrap_or_else(|| "opencode".into()),
@@ -37,7 +40,7 @@ impl Opencode {
         });
         Opencode {
             store: store::home(data.as_deref().map(AsRef::as_ref), home.as_deref().map(AsRef::as_ref)),
-            named: env("OPENCODE_SERVER").and_then(|at| Address::parse(&at).ok()),
+            named: server.and_then(|at| Address::parse(&at).ok()),
             credentials,
         }
     }

@@ -250,6 +250,11 @@ impl Homes {
         Homes(Known::all().filter_map(|agent| Some((agent.name(), home(agent.home())?))).collect())
     }
 
+    /// The variables that name them.
+    pub fn variables() -> impl Iterator<Item = &'static str> {
+        Known::all().map(|agent| agent.home().0)
+    }
+
     /// That of the agent with this name.
     pub fn get(&self, name: &str) -> Option<&Path> {
         self.0.iter().find(|(of, _)| *of == name).map(|(_, home)| home.as_path())
