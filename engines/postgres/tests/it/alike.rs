@@ -253,15 +253,7 @@ impl<'b> One<'b> {
 
     /// And what it tells of all tasks.
     fn tells(&mut self) -> Vec<String> {
-        let open = [
-            Status::Triage,
-            Status::Todo,
-            Status::Scheduled,
-            Status::Ready,
-            Status::Running,
-            Status::Blocked,
-        ];
-        let mut tasks = self.board.glance(&open).unwrap();
+        let mut tasks = self.board.glance(&Status::OPEN).unwrap();
         tasks.extend(self.board.titled(&TASKS.map(str::to_owned)).unwrap());
         tasks.iter_mut().filter_map(|t| t.current_run.as_mut()).for_each(|run| self.number(run));
         let mut runs = self.board.recent_runs(100).unwrap();
@@ -270,7 +262,8 @@ impl<'b> One<'b> {
         events.iter_mut().filter_map(|(_, e)| e.run.as_mut()).for_each(|run| self.number(run));
         let mut turns = self.board.turns(Time(0), 1_000).unwrap();
         turns.iter_mut().filter_map(|(_, e)| e.run.as_mut()).for_each(|run| self.number(run));
-        let (links, ended) = (self.board.links(&open).unwrap(), self.board.ended(Time(0), 100).unwrap());
+        let (links, ended) =
+            (self.board.links(&Status::OPEN).unwrap(), self.board.ended(Time(0), 100).unwrap());
         let keys: Vec<_> =
             (0..TASKS.len()).map(|n| self.board.with_key(&format!("key {n}")).unwrap()).collect();
         let mut states: Vec<String> = self.board.states().unwrap().iter().map(Status::to_string).collect();
