@@ -192,6 +192,16 @@ impl Attended {
     pub fn is_back(&self) -> bool {
         self.before.is_none_or(|before| self.now.since(before) > HOST_LEASE)
     }
+
+    /// The host as which the machine of another one attends now. Clones of one machine also have one machine id.
+    pub fn new_name(&self, old: &Neighbour) -> Option<&Neighbour> {
+        let (_, machine) = old.host.split_once('@')?;
+        let is_it = |h: &&Neighbour| {
+            let same = h.host.split_once('@').is_some_and(|(_, other)| other == machine);
+            same && h.host != old.host && h.attends(self.now)
+        };
+        self.hosts.iter().find(is_it)
+    }
 }
 
 /// Whether a clock is too far off to judge by, by the milliseconds that it is ahead.

@@ -26,21 +26,21 @@ const MAX_STARTS: u32 = 100;
 /// Attempts that begin within so many seconds are of one tick.
 const ONE_TICK: i64 = 60;
 
-/// When the newest attempts began, where a dispatcher that cron starts can be known by nothing else.
+/// For how many seconds a dispatcher may leave ready work. One that cron starts can be known by nothing but the attempts that it began.
 ///
 /// # Errors
 /// The board cannot be read.
-pub fn starts(board: &mut dyn Board, runtime: &Runtime) -> Result<Vec<Time>> {
+pub fn cadence(board: &mut dyn Board, runtime: &Runtime) -> Result<i64> {
     if runtime.is_daemon || runtime.dispatcher != Dispatcher::Absent || board.is_own() {
-        return Ok(Vec::new());
+        return Ok(TICKED);
     }
-    Ok(board.recent_runs(MAX_STARTS)?.into_iter().map(|(_, run)| run.started_at).collect())
+    let runs = board.recent_runs(MAX_STARTS)?;
+    Ok(between_ticks(runs.into_iter().map(|(_, run)| run.started_at).collect()))
 }
 
-/// For how many seconds a dispatcher may leave ready work: twice the time between two ticks, by [`starts`]. A tick with nothing to start
-/// is not seen, so most gaps are too long, and one by hand makes one too short: the shortest quarter tells.
-pub fn cadence(starts: &[Time]) -> i64 {
-    let mut at = starts.to_vec();
+/// Twice the time between two ticks, by when attempts began. A tick with nothing to start is not seen, so most gaps are too long, and one by
+/// hand makes one too short: the shortest quarter tells.
+fn between_ticks(mut at: Vec<Time>) -> i64 {
     at.sort_unstable();
     let mut gaps: Vec<i64> =
         at.windows(2).map(|two| two[1].since(two[0])).filter(|gap| *gap > ONE_TICK).collect();
@@ -664,7 +664,7 @@ mod tests {
 
     #[test]
     fn ready_work_waits_for_two_ticks_of_the_dispatcher_that_cron_starts() {
-        let of = |seconds: &[i64]| cadence(&seconds.iter().map(|s| ago(*s)).collect::<Vec<_>>());
+        let of = |seconds: &[i64]| between_ticks(seconds.iter().map(|s| ago(*s)).collect());
         assert_eq!([of(&[]), of(&[840]), of(&[840, 839, 800])], [TICKED; 3], "one tick tells nothing");
         assert_eq!(
             of(&[840, 840, 1_740, 2_640, 9_840]),

@@ -141,7 +141,7 @@ impl BoardRead {
         let gone = gone.filter(|g| free && !lately.clone().any(|e| is_tick(e) && g.is_not_by(e)));
         // Where the gateway is known to be gone, no work is too new to wait for one.
         let turns = if gone.is_some() { &[] } else { events.as_slice() };
-        let cadence = dispatcher::cadence(&dispatcher::starts(board, &runtime)?);
+        let cadence = dispatcher::cadence(board, &runtime)?;
         Ok(BoardRead {
             shape,
             is_own,
@@ -301,15 +301,10 @@ fn off(all: Attended) -> Vec<Neighbour> {
 /// forgotten, nor those whose machine attends under another name.
 fn silent(all: &Attended) -> Vec<(String, i64)> {
     let now = all.now;
-    let machine = |h: &Neighbour| h.host.split_once('@').map(|(_, machine)| machine.to_owned());
-    let is_renamed = |old: &Neighbour| {
-        let same = |h: &&Neighbour| h.attends(now) && machine(h).is_some() && machine(h) == machine(old);
-        all.hosts.iter().any(|h| same(&h))
-    };
     let is_silent = |h: &&Neighbour| {
         h.healed_at.is_some() && !h.attends(now) && now.since(h.seen_at) <= BACK && !h.is_forgotten()
     };
-    let found = all.hosts.iter().filter(is_silent).filter(|h| !is_renamed(h));
+    let found = all.hosts.iter().filter(is_silent).filter(|h| all.new_name(h).is_none());
     found.map(|h| (shown(&h.host).to_owned(), now.since(h.seen_at))).collect()
 }
 

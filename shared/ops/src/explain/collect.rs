@@ -281,7 +281,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
     let Looked { facts, runtime, refused_keys } = look(site, &chosen, &survey, &rows, &still)?;
     let long = board.events(now.plus(-dispatcher::BUSY), MAX_TICKS)?;
-    let cadence = dispatcher::cadence(&dispatcher::starts(&mut *board, &runtime)?);
+    let cadence = dispatcher::cadence(&mut *board, &runtime)?;
     let count = |status| rows.iter().filter(|t| t.status == status && !card::is_card(t)).count();
     Ok(Read {
         board: id.name(),

@@ -154,7 +154,8 @@ impl<'a> Hosts<'a> {
         match () {
             () if h.is_forgotten() => Standing::Forgotten(h.forgotten_at.unwrap_or(seen_at)),
             () if !h.attends(self.now()) => {
-                self.new_name(h).map_or(Standing::Silent(seen_at), Standing::Renamed)
+                let new = self.seen.attended.new_name(h);
+                new.map_or(Standing::Silent(seen_at), |new| Standing::Renamed(shown(&new.host)))
             }
             // Two rounds of the timers, whatever was chosen: between two of them a host is well.
             () if healed.plus(seconds(self.keys.gone_after).max(HOST_LEASE)) <= self.now() => {
@@ -162,16 +163,6 @@ impl<'a> Hosts<'a> {
             }
             () => Standing::Well,
         }
-    }
-
-    /// As what the machine of a host attends that was called otherwise. Clones of one machine also have one machine id.
-    fn new_name(&self, old: &Neighbour) -> Option<&'a str> {
-        let (_, machine) = old.host.split_once('@')?;
-        let is_it = |h: &&Neighbour| {
-            let same = h.host.split_once('@').is_some_and(|(_, other)| other == machine);
-            same && h.host != old.host && h.attends(self.now())
-        };
-        self.seen.attended.hosts.iter().find(is_it).map(|h| shown(&h.host))
     }
 
     /// Whether nobody will tell on that host any more what is known there alone.
