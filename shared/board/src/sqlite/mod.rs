@@ -281,6 +281,27 @@ impl SqliteBoard {
         Ok(false)
     }
 
+    /// What [`Board::take_next`] offers, in this order, as far as it is looked for at first; else all. And whether that is all.
+    fn offers(
+        &self,
+        conn: &Connection,
+        of: &[Option<&str>],
+        begin: Begin<'_>,
+        is_first: bool,
+    ) -> rusqlite::Result<(Vec<String>, bool)> {
+        let behind = if let Begin::At(place) = begin { place } else { 0 };
+        let most = is_first.then(|| FREE.saturating_add(behind));
+        let mut free = self.free(conn, of, most)?;
+        let is_all = most.is_none_or(|most| free.len() < most);
+        match begin {
+            _ if is_all => begin.order(&mut free),
+            // What lies before it comes after all that lies behind.
+            Begin::At(place) => _ = free.drain(..place),
+            Begin::With(id) => free.insert(0, id.to_owned()),
+        }
+        Ok((free, is_all))
+    }
+
     /// The tasks that [`Board::take_next`] may offer, in dispatch order: the first `most`, or all of them.
     fn free(
         &self,
@@ -1055,20 +1076,9 @@ impl Board for SqliteBoard {
         self.write(patience, |tx| {
             let mut offered = BTreeSet::new();
             // Most often the first one is taken. On a board of Hermes the order of its rows is not that of an index.
-            for most in self.own.then_some(FREE).into_iter().map(Some).chain([None]) {
-                let (behind, first) = match begin {
-                    Begin::At(place) => (place, None),
-                    Begin::With(id) => (0, Some(id.to_owned())),
-                };
-                let most = most.map(|most| most.saturating_add(behind));
-                let mut free = self.free(tx, of, most)?;
-                let is_all = most.is_none_or(|most| free.len() < most);
-                match is_all {
-                    true => begin.order(&mut free),
-                    // What lies before it comes after all that lies behind.
-                    false => _ = free.drain(..behind),
-                }
-                for id in first.into_iter().chain(free) {
+            for is_first in [true, false].into_iter().filter(|is_first| self.own || !is_first) {
+                let (ids, is_all) = self.offers(tx, of, begin, is_first)?;
+                for id in ids {
                     if !offered.insert(id.clone()) {
                         continue;
                     }
