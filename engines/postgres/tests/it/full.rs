@@ -17,10 +17,10 @@ fn refused(machine: &Machine, line: &[&str], code: i32, what: &str) {
     assert!(said.contains(what), "{line:?}: {said}");
 }
 
-/// Running tasks of which no worker is there any more.
+/// Running tasks of which no worker is there any more. No process of another test names one of them.
 pub fn dead_workers(hand: &mut Client, host: &str, tasks: i64) {
     let sql = "INSERT INTO tasks (id, title, status, assignee, created_at, started_at, claim_lock, claim_expires, worker_pid, current_run_id) \
-           SELECT 't_' || lpad(to_hex(n), 8, '0'), 'Task', 'running', 'luna', now_s() - 900, now_s() - 800, $1 || ':1:x', now_s() + 900, \
+           SELECT 't_dead' || lpad(to_hex(n), 4, '0'), 'Task', 'running', 'luna', now_s() - 900, now_s() - 800, $1 || ':1:x', now_s() + 900, \
              {NO_PID} + n, n FROM generate_series(1, $2::bigint) n";
     hand.execute(&sql.replace("{NO_PID}", &NO_PID.to_string()), &[&host, &tasks]).unwrap();
     let runs = "INSERT INTO task_runs (id, task_id, profile, status, claim_lock, claim_expires, worker_pid, started_at) \
