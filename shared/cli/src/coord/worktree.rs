@@ -8,11 +8,12 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::{refused, utf8};
+use super::{PAUSE, refused, utf8};
 use base::error::{Error, Kind, Result};
 use base::quote;
 use base::reason::Reason;
@@ -23,6 +24,9 @@ const MAX_WHY: usize = 400;
 
 /// Where working trees are put, below the top of the repository's first one.
 const FOLDER: &str = ".worktrees";
+
+/// Longest that another spawn may look at a folder before it takes its task, or finds it taken.
+const LOOKS_LAST: Duration = Duration::from_secs(10);
 
 /// A repository, by the top folder of its first working tree.
 pub(super) struct Repo {
@@ -73,6 +77,27 @@ impl Hold {
             _ => Ok(Some(Hold { _folder: folder })),
         }
     }
+
+    /// Of the folder of a working tree, for the spawn that has the task. Another spawn of the task holds the folder for as long
+    /// as it looks, and only then sees that the task is taken: it is waited for, once for each of `pauses`.
+    ///
+    /// # Errors
+    /// `Busy` where another spawn still holds it then.
+    fn when_free(place: &Path, pauses: impl IntoIterator<Item = ()>) -> Result<Option<Hold>> {
+        let mut pauses = pauses.into_iter();
+        loop {
+            match Hold::of(place) {
+                Err(e) if e.kind == Kind::Busy && pauses.next().is_some() => {}
+                held => return held,
+            }
+        }
+    }
+}
+
+/// Passes once after each pause, until [`LOOKS_LAST`] is over.
+fn pauses() -> impl Iterator<Item = ()> {
+    std::iter::repeat_with(|| std::thread::sleep(PAUSE))
+        .take((LOOKS_LAST.as_millis() / PAUSE.as_millis()) as usize)
 }
 
 fn taken(place: &Path) -> Error {
@@ -171,7 +196,7 @@ impl Repo {
         if !is_held {
             match std::fs::create_dir(place) {
                 Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(Error::io(place.display(), &e)),
-                _ => made.held = Hold::of(place)?,
+                _ => made.held = Hold::when_free(place, pauses())?,
             }
         }
         if !is_empty(place) {
@@ -276,6 +301,16 @@ pub(super) fn with_left(why: String, left: Option<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_has_the_task_waits_for_another_spawn_that_only_looks() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path();
+        let mut looks = Hold::of(place).unwrap();
+        assert_eq!(Hold::when_free(place, [(), ()]).unwrap_err().kind, Kind::Busy);
+        let ends = (0..3).map(|n| drop((n == 1).then(|| looks.take())));
+        assert!(Hold::when_free(place, ends).unwrap().is_some());
+    }
 
     #[test]
     fn git_says_why_in_its_first_line_or_in_its_last() {
