@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use shared::board::{Board, Status};
+use shared::board::{Board, Detail, EventKind, Status};
 
 use super::super::laws;
-use super::{Actor, Budget, Program, State, TASKS, Told, Worker};
+use super::{Actor, Budget, FAILED, Program, State, TASKS, Told, Worker};
 
 /// Rounds of two minutes, and then rounds of ten.
 const SHORT: u8 = 30;
@@ -34,6 +34,17 @@ pub(super) fn ends(state: &State) -> Result<BTreeMap<String, &'static str>, Stri
     }
 }
 
+/// Whether the board gave a task up because its command failed by itself.
+fn is_given_up(d: &Detail) -> bool {
+    let newest = d
+        .events
+        .iter()
+        .rfind(|e| matches!(e.kind, EventKind::GaveUp | EventKind::Claimed | EventKind::Unblocked));
+    d.task.status == Status::Blocked
+        && newest.is_some_and(|e| e.kind == EventKind::GaveUp)
+        && d.task.last_failure_error.as_deref() == Some(FAILED)
+}
+
 impl State {
     /// Everybody does what there is to do.
     fn round(&mut self) {
@@ -60,7 +71,7 @@ impl State {
         }
     }
 
-    fn details(&self) -> (Vec<String>, BTreeMap<String, shared::board::Detail>) {
+    fn details(&self) -> (Vec<String>, BTreeMap<String, Detail>) {
         let known: Vec<String> = self.board.rows().tasks.keys().cloned().collect();
         let all = self.board.clone().look(&known).unwrap_or_default();
         (known, all.into_iter().map(|d| (d.task.id.clone(), d)).collect())
@@ -73,7 +84,15 @@ impl State {
             let parents = all.get(*id).map(|d| &d.parents[..]).unwrap_or_default();
             self.held.contains(*id) || parents.iter().any(|p| self.held.contains(&p.id))
         };
-        known.iter().filter(|id| !held(id)).find_map(|id| laws::unsettled(&all, id, &known))
+        // What failed too often by itself gets a card, and a decision on it. No card is written here.
+        let given_up = |id: &str| all.get(id).is_some_and(is_given_up);
+        let is_for_a_card = |id: &&String| {
+            given_up(id) || all.get(*id).is_some_and(|d| d.parents.iter().any(|p| given_up(&p.id)))
+        };
+        known
+            .iter()
+            .filter(|id| !held(id) && !is_for_a_card(id))
+            .find_map(|id| laws::unsettled(&all, id, &known))
     }
 
     /// What the watchers say of the tasks that they skip.
@@ -86,11 +105,13 @@ impl State {
 
     /// The name of each end.
     fn named(&self) -> BTreeMap<String, &'static str> {
+        let (_, all) = self.details();
         let end = |id: &String, status: &Status| match status {
             Status::Done | Status::Archived => "done",
             _ if self.held.contains(id) => "blocked by the operator",
             _ if self.left_alone.contains(id) => "marked no-heal",
             Status::Todo => "behind one that waits for a person",
+            _ if all.get(id).is_some_and(is_given_up) => "given up, for its card",
             _ => "with a person",
         };
         self.board.rows().tasks.iter().map(|(id, (t, _))| (id.clone(), end(id, &t.status))).collect()

@@ -34,6 +34,9 @@ use crate::memory::MemoryBoard;
 
 pub use search::{Found, Search, Sum};
 
+/// Why a command failed by itself.
+const FAILED: &str = "worker exited with code 1";
+
 /// How long a claim lasts, in seconds: `board.claim_ttl`.
 const TTL: i64 = 900;
 /// How long before its end a harness stops its command, in seconds.
@@ -616,7 +619,7 @@ impl State {
         let changes = match end {
             End::Done if waits => hermes::released_to_wait(&seen, "it waits", &trail),
             End::Done => hermes::completed(&seen, None, Some("worker exited with code 0"), &trail),
-            End::Failed => hermes::failed(&seen, "worker exited with code 1", w.pid, FAILURE_LIMIT, &trail),
+            End::Failed => hermes::failed(&seen, FAILED, w.pid, FAILURE_LIMIT, &trail),
             End::Refused => vec![hermes::noted_in(Some(run), EventKind::CommandEnded, json!({}), &trail)],
         };
         let (at, steps) = (self.now(), vec![own_step(&w.task, &seen, changes)]);
