@@ -6,6 +6,7 @@ use base::hash::fnv;
 use base::redact::redact;
 use base::time::Time;
 use board::{Detail, Event, EventKind, HandOver, Status};
+use policy::attempts::worker;
 use serde_json::{Value, json};
 
 /// How the idempotency key of a borrowed task begins.
@@ -94,19 +95,14 @@ pub fn mark(board: &str, task: &str) -> Value {
 
 /// The loan under which a running task was lent to this board; `None`: its claim is not that loan's.
 pub fn lent_to(seen: &Detail, board: &str) -> Option<Loan> {
-    let (claim, lock) = (seen.newest_claim()?, seen.task.claim_lock.as_deref()?);
-    let is_ours =
-        claim.payload.get("lock")?.as_str() == Some(lock) && marked(claim, "lent_to") == Some(board);
-    is_ours.then(|| Loan::of_lock(&seen.task.id, lock)).flatten()
+    worker::lent_to(seen).filter(|lent| lent.board == board)?;
+    Loan::of_lock(&seen.task.id, seen.task.claim_lock.as_deref()?)
 }
 
 /// Whether a local task says that it was lent from this board.
 pub fn is_lent_from(local: &Detail, board: &str) -> bool {
-    local.events.iter().any(|e| e.kind == EventKind::Created && marked(e, "lent_from") == Some(board))
-}
-
-fn marked<'e>(event: &'e Event, key: &str) -> Option<&'e str> {
-    event.trail()?.get(key)?.get("board")?.as_str()
+    let says_so = |e: &Event| Some(e.trail()?.get("lent_from")?.get("board")? == board);
+    local.events.iter().any(|e| e.kind == EventKind::Created && says_so(e) == Some(true))
 }
 
 /// The clocks of both boards, and how long a claim lasts.

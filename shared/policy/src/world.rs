@@ -1,5 +1,7 @@
 //! What a watcher may touch while it observes, and how each part of it is asked.
 
+use std::path::Path;
+
 use crate::runtime::{LogReader, Runtime};
 use base::reason::Reason;
 use base::time::Time;
@@ -24,6 +26,10 @@ pub trait Witness {
     fn is_here(&self, host: &str) -> bool;
     /// Looks at the workers of some attempts.
     fn look(&self, asks: &[Ask]) -> Vec<Look>;
+    /// Looks at the worker of a task of another board, which is a file of this machine; `None` where nobody can look.
+    fn look_on(&self, _board: &Path, _ask: &Ask) -> Option<Look> {
+        None
+    }
     /// Looks once more, just before the board is changed: whether these workers still are gone, and who works on these
     /// tasks.
     fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck;
@@ -36,7 +42,7 @@ pub trait Witness {
         None
     }
     /// Processes that work in a folder, as far as we may see them.
-    fn inside(&self, _folder: &std::path::Path) -> Vec<Orphan> {
+    fn inside(&self, _folder: &Path) -> Vec<Orphan> {
         Vec::new()
     }
     /// A living worker as it may be stopped; `None` where nothing proves who it is.
@@ -62,6 +68,9 @@ impl Witness for Host {
     fn look(&self, asks: &[Ask]) -> Vec<Look> {
         Host::look(self, asks)
     }
+    fn look_on(&self, board: &Path, ask: &Ask) -> Option<Look> {
+        self.of_board(board).look(std::slice::from_ref(ask)).pop()
+    }
     fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
         Host::recheck(self, proofs, freed)
     }
@@ -71,7 +80,7 @@ impl Witness for Host {
     fn slept(&self) -> Option<i64> {
         Some(Host::slept(self))
     }
-    fn inside(&self, folder: &std::path::Path) -> Vec<Orphan> {
+    fn inside(&self, folder: &Path) -> Vec<Orphan> {
         Host::inside(self, folder)
     }
     fn target(&self, task: &str, run: Option<i64>, pid: i64) -> Option<Target> {
@@ -83,13 +92,13 @@ impl Witness for Host {
 }
 
 /// Looks at a working tree.
-pub type TreeReader = dyn Fn(&std::path::Path, std::time::Duration) -> Result<Tree, Reason>;
+pub type TreeReader = dyn Fn(&Path, std::time::Duration) -> Result<Tree, Reason>;
 
 /// Says which files changed in a working tree since a moment, within a time limit.
-pub type ChangesReader = dyn Fn(&std::path::Path, Time, std::time::Duration) -> Result<Changes, Reason>;
+pub type ChangesReader = dyn Fn(&Path, Time, std::time::Duration) -> Result<Changes, Reason>;
 
 /// Says what state a working tree is in, within a time limit.
-pub type StateReader<'a> = dyn Fn(&std::path::Path, std::time::Duration) -> Result<TreeState, Reason> + 'a;
+pub type StateReader<'a> = dyn Fn(&Path, std::time::Duration) -> Result<TreeState, Reason> + 'a;
 
 /// Which attempt's use is asked for.
 #[derive(Debug, Clone, Copy)]

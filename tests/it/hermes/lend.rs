@@ -230,11 +230,23 @@ fn a_lost_claim_blocks_the_local_task_and_nothing_of_its_worker_is_taken() {
     let local = home.local(&task);
     home.hermes(&["claim", &local]).ok();
     let run: i64 = home.task(&local, "current_run_id").parse().unwrap();
-    let mut at_work = worker(&local, run);
+    let at_work = worker(&local, run);
     home.spawned(&local, at_work.pid());
     age(&from, 3_600);
-    from.heal(&["--db", from.db.to_str().unwrap()]).ok();
+    let heal = || from.heal(&["--db", from.db.to_str().unwrap(), "-v"]).ok();
+    // No `board lend` came, and its worker lives.
+    let said = heal();
+    let why = format!(
+        "{task} skipped: worker alive: pid {} works on {local} of {}",
+        at_work.pid(),
+        home.db.display()
+    );
+    assert!(said.contains(&why) && from.task(&task, "status") == "running", "{said}");
+    drop(at_work);
+    heal();
     assert_eq!(from.task(&task, "status"), "ready");
+    let mut at_work = worker(&local, run);
+    home.spawned(&local, at_work.pid());
     from.hand(&["claim", &task, "--worker", "luna"]).ok();
     let lock = from.task(&task, "claim_lock");
     let planned = home.lend(&from, &["-n"]).ok();

@@ -144,6 +144,38 @@ pub fn ask(detail: &Detail) -> Option<Ask> {
     }
 }
 
+/// Where else a task is worked on: `board lend` says so in its claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lent<'a> {
+    /// The file of the other board.
+    pub board: &'a str,
+    /// The task there.
+    pub task: &'a str,
+}
+
+/// Where a running task was lent to, as long as the claim of the loan is on it.
+pub fn lent_to(detail: &Detail) -> Option<Lent<'_>> {
+    let claim = detail.newest_claim()?;
+    let is_its = claim.payload.get("lock")?.as_str() == detail.task.claim_lock.as_deref();
+    let told = claim.trail()?.get("lent_to").filter(|_| is_its)?;
+    Some(Lent { board: told.get("board")?.as_str()?, task: told.get("task")?.as_str()? })
+}
+
+/// What to ask about the worker of a lent task: it knows the other board's task alone, whose runs have other numbers.
+pub fn ask_of_loan(lent: Lent<'_>, asked: &Ask) -> Ask {
+    Ask {
+        task: lent.task.to_owned(),
+        run: None,
+        pid: None,
+        claimer_pid: None,
+        hermes_spawned: false,
+        birth: None,
+        workers: Vec::new(),
+        namespace: None,
+        ..asked.clone()
+    }
+}
+
 /// What was recorded of the worker's start: by the newest Hermes in the row, by `board claim` in its event.
 fn birth(row: Option<&str>, claimed: Option<&Event>) -> Option<Birth> {
     row.and_then(Birth::parse_hermes)

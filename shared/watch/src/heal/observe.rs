@@ -1,6 +1,7 @@
 //! Two looks: at every open row, then closely at the few that may be stuck.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use super::exited::LEAVING;
 use super::gone;
@@ -14,7 +15,7 @@ use config::span::seconds;
 use host::{Ask, Life, Look};
 use logs::provider::ledger::State;
 use logs::{LogEnd, Reading};
-use policy::attempts::worker::{ask, fares};
+use policy::attempts::worker::{ask, ask_of_loan, fares, lent_to};
 use policy::attempts::{ended, session};
 use policy::cards::answer;
 use policy::dispatcher::{MAX_TICKS, runtime};
@@ -190,6 +191,9 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
     let mut tasks = Vec::new();
     for (detail, ask) in details.into_iter().zip(asks) {
         let mut worker = ask.as_ref().and_then(|_| looks.next());
+        if let Some((look, asked)) = worker.as_mut().zip(ask.as_ref()) {
+            of_loan(world, &detail, asked, look);
+        }
         let session = sessions.remove(&detail.task.id);
         // What its server left running goes on in its folder, without a mark of the run.
         if let Some((look, s)) = worker.as_mut().zip(session.as_ref()) {
@@ -227,7 +231,8 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
             let (task, run) = (&detail.task.id, detail.task.current_run.unwrap_or(0));
             sighted(&mut still_stopped, format!("stopped:{}:{task}:{run}", board.at))
         });
-        let running = |_: &Look| detail.task.status == Status::Running;
+        // How a worker of a lent task fares is looked at on the other board.
+        let running = |_: &Look| detail.task.status == Status::Running && lent_to(&detail).is_none();
         let (target, vitals) = match worker.as_ref().filter(|w| w.life != Life::Unknown && running(w)) {
             Some(look) => fares(world, &detail, ask.as_ref(), look, now),
             None => (None, None),
@@ -256,6 +261,16 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
     world.cache.forget(&format!("gone:{}:", board.at), &still_gone);
     world.cache.forget(&format!("stopped:{}:", board.at), &still_stopped);
     tasks
+}
+
+/// A lent task is worked on while a process of this host works on the task of the other board. Which one is the worker is known there alone,
+/// so each of them may be it.
+fn of_loan(world: &World<'_>, detail: &Detail, asked: &Ask, look: &mut Look) {
+    let Some(lent) = lent_to(detail).filter(|_| look.life != Life::Alive) else { return };
+    let there = world.host.look_on(Path::new(lent.board), &ask_of_loan(lent, asked));
+    let Some(pid) = there.and_then(|l| l.worker_pid.or(l.orphans.first().map(|o| o.pid))) else { return };
+    look.because = format!("pid {pid} works on {} of {}", lent.task, lent.board);
+    (look.life, look.worker_pid, look.proof) = (Life::Alive, Some(pid), None);
 }
 
 /// A row that lost its claim still says in its run or history whose it was. Another host's stays another host's.
