@@ -3,14 +3,15 @@
 //! The forms are those of Claude Code ("resets 9:50pm (Europe/Berlin)", "usage limit reached|1760000400",
 //! claude-code #9046, #25583, #74079), of Codex ("try again at Mar 10th, 2026 3:39 AM.", which is the local time of
 //! the machine it runs on), of the OpenAI service ("Please try again in 6m0s"), of Anthropic's ("You will regain access on
-//! 2026-12-01 at 00:00 UTC"), of Gemini's (`"retryDelay": "37s"`) and of HTTP (`Retry-After`).
+//! 2026-12-01 at 00:00 UTC"), of Gemini's (`"retryDelay": "37s"`, `"quotaResetDelay": "3h27m56s"`; gemini-cli #29429) and of HTTP (`Retry-After`).
 //!
-//! Where no zone is named, the zone of this machine is a guess. A time of day that is past means tomorrow, of two
+//! Where no zone is named, the zone of this machine is a guess. Where a zone or a day is named that we do not know, the end is unknown. A time of day that is past means tomorrow, of two
 //! readings the later one is taken, and a date alone means the end of that day: waiting too long costs time, coming
 //! too early costs the attempt.
 
 use chrono::{
-    DateTime, Datelike, Days, FixedOffset, Local, MappedLocalTime, NaiveDate, NaiveDateTime, TimeZone, Utc,
+    DateTime, Datelike, Days, FixedOffset, Local, MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime,
+    TimeZone, Utc,
 };
 use jiff::tz::TimeZoneDatabase;
 
@@ -41,19 +42,27 @@ pub fn reset_time(text: &str, at: Time) -> Option<Time> {
 
 /// The same, with the zone of texts that name none.
 fn of<Z: TimeZone>(text: &str, at: Time, local: &Z) -> Option<Time> {
-    let lower = clip(text, MAX_TEXT).to_ascii_lowercase();
-    let now = Now { at, local };
+    let text = clip(text, MAX_TEXT);
+    let lower = text.to_ascii_lowercase();
+    let now = Now { at, local, text };
     let fits = |t: &Time| (-SLACK..=MAX_AHEAD).contains(&t.since(at));
     // What a program wrote for programs says it best.
     now.structured(&lower).filter(fits).or_else(|| now.prose(&lower).filter(fits))
 }
 
 /// Keys whose value is a moment.
-const MOMENT_KEYS: [&str; 6] =
-    ["resets_at", "reset_at", "resetsat", "x-ratelimit-reset", "unified-reset", "limit reached|"];
+const MOMENT_KEYS: [&str; 7] = [
+    "resets_at",
+    "reset_at",
+    "resetsat",
+    "x-ratelimit-reset",
+    "unified-reset",
+    "limit reached|",
+    "quotaresettimestamp",
+];
 
 /// Keys whose value is a number of seconds, or of milliseconds.
-const LENGTH_KEYS: [(&str, f64); 7] = [
+const LENGTH_KEYS: [(&str, f64); 9] = [
     ("retry-after-ms", 0.001),
     ("retry_after_ms", 0.001),
     ("retry-after", 1.0),
@@ -61,7 +70,12 @@ const LENGTH_KEYS: [(&str, f64); 7] = [
     ("resets_in_seconds", 1.0),
     ("reset_after_seconds", 1.0),
     ("retrydelay", 1.0),
+    ("quotaresetdelay", 1.0),
+    ("x-ratelimit-reset", 1.0),
 ];
+
+/// Keys of OpenAI, Groq and others: when the requests, and when the tokens are back. Which of them ran out they do not say.
+const REFILL_KEYS: [&str; 2] = ["x-ratelimit-reset-requests", "x-ratelimit-reset-tokens"];
 
 /// Words before a moment or a length of time. `retrying in 5s` does not count: that is the next try, not the end.
 const OPENINGS: [&str; 8] =
@@ -70,6 +84,17 @@ const OPENINGS: [&str; 8] =
 struct Now<'a, Z> {
     at: Time,
     local: &'a Z,
+    /// The text as it was written: what is read is a copy of it in lower case.
+    text: &'a str,
+}
+
+/// A day beside a time of day.
+enum Day {
+    Tomorrow,
+    /// Days from Monday.
+    Weekday(u64),
+    /// Of this year, where none is named.
+    Date(NaiveDate),
 }
 
 /// Where a clock time was read off.
@@ -87,17 +112,18 @@ impl<Z: TimeZone> Now<'_, Z> {
             scan.skip(&['"', '\'', ':', '=', ' ', '\\']);
             self.absolute(&mut scan)
         });
-        moment.or_else(|| {
-            LENGTH_KEYS.iter().find_map(|(key, unit)| {
-                let mut scan = Scan::behind(lower, key)?;
-                scan.skip(&['"', '\'', ':', '=', ' ', '\\']);
-                let bare = scan.clone().number().filter(|_| !scan.clone().number_has_unit());
-                match bare {
-                    Some(n) => self.later(n * unit),
-                    None => self.http_date(scan.rest()).or_else(|| self.length(&mut scan)),
-                }
-            })
-        })
+        let length = |key: &str, unit: f64| {
+            let mut scan = Scan::behind(lower, key)?;
+            scan.skip(&['"', '\'', ':', '=', ' ', '\\']);
+            let bare = scan.clone().number().filter(|_| !scan.clone().number_has_unit());
+            match bare {
+                Some(n) => self.later(n * unit),
+                None => self.http_date(scan.rest()).or_else(|| self.length(&mut scan)),
+            }
+        };
+        moment
+            .or_else(|| LENGTH_KEYS.iter().find_map(|(key, unit)| length(key, *unit)))
+            .or_else(|| REFILL_KEYS.iter().filter_map(|key| length(key, 1.0)).max())
     }
 
     fn prose(&self, lower: &str) -> Option<Time> {
@@ -152,9 +178,11 @@ impl<Z: TimeZone> Now<'_, Z> {
     fn length(&self, scan: &mut Scan<'_>) -> Option<Time> {
         let mut seconds = 0.0;
         let mut found = false;
-        while let Some(n) = scan.clone().number() {
+        loop {
             let mut ahead = scan.clone();
-            ahead.number();
+            let one = ["an", "a", "one"].iter().any(|word| ahead.word_is(word));
+            let n = if one { Some(1.0) } else { ahead.number() };
+            let Some(n) = n else { break };
             ahead.skip(&[' ']);
             let Some(unit) = ahead.unit() else { break };
             seconds += n * unit;
@@ -174,39 +202,81 @@ impl<Z: TimeZone> Now<'_, Z> {
         (0.0..1e12).contains(&whole).then(|| self.at.plus(whole as i64))
     }
 
-    /// `9:50pm (Europe/Berlin)`, `Nov 24 at 5pm (UTC)`, `Mar 10th, 2026 3:39 AM`, `tomorrow at 3am`, `Monday 09:00`.
+    /// `9:50pm (Europe/Berlin)`, `Nov 24 at 5pm (UTC)`, `Mar 10th, 2026 3:39 AM`, `tomorrow at 3am`, `Monday 09:00`, `9am on Monday`.
     fn on_a_day(&self, scan: &mut Scan<'_>) -> Option<Time> {
-        if let Some((month, day, year)) = scan.month_day() {
-            let zone_known_later = self.today(&Zone::Here)?;
-            let year = year.unwrap_or(zone_known_later.year());
-            let date = NaiveDate::from_ymd_opt(year, month, day)?;
-            // Without a year, one that is long past is the next year's.
-            let past = zone_known_later.signed_duration_since(date).num_days() > 180;
-            let date = if past { NaiveDate::from_ymd_opt(year + 1, month, day)? } else { date };
+        let mut day = self.day(scan);
+        if let Some(Day::Date(date)) = day {
             return self.on_date(date, scan);
         }
-        let tomorrow = scan.word_is("tomorrow");
-        let weekday = if tomorrow { None } else { scan.weekday() };
         scan.word_is("today");
         scan.skip(&[' ', ',']);
         scan.word_is("at");
         scan.skip(&[' ']);
-        let clock = scan.clock()?;
-        let zone = zone(scan)?;
+        let is_midnight = day.is_none() && scan.word_is("midnight");
+        let clock = if is_midnight { NaiveTime::MIN } else { scan.clock()? };
+        // The day may also stand behind it, before or behind the zone.
+        let behind = self.day_behind(scan)?;
+        let zone = self.zone(scan)?;
+        let behind = if behind.is_some() { behind } else { self.day_behind(scan)? };
+        if behind.is_some() && (day.is_some() || is_midnight) {
+            return None;
+        }
+        day = day.or(behind);
         let today = self.today(&zone)?;
-        let mut date = match weekday {
-            Some(day) => {
-                let ahead = (7 + day - u64::from(today.weekday().num_days_from_monday())) % 7;
-                today.checked_add_days(Days::new(ahead))?
-            }
-            None => today.checked_add_days(Days::new(u64::from(tomorrow)))?,
+        let (ahead, again) = match day {
+            Some(Day::Date(date)) => return self.moment(&zone, date.and_time(clock)),
+            Some(Day::Weekday(day)) => ((7 + day - u64::from(today.weekday().num_days_from_monday())) % 7, 7),
+            Some(Day::Tomorrow) => (1, 1),
+            None => (0, 1),
         };
+        let date = today.checked_add_days(Days::new(ahead))?;
         let first = self.moment(&zone, date.and_time(clock))?;
         if first.since(self.at) >= -SLACK {
             return Some(first);
         }
-        date = date.checked_add_days(Days::new(if weekday.is_some() { 7 } else { 1 }))?;
-        self.moment(&zone, date.and_time(clock))
+        self.moment(&zone, date.checked_add_days(Days::new(again))?.and_time(clock))
+    }
+
+    /// `tomorrow`, `Monday`, `Nov 24`, `Sunday, November 22`.
+    fn day(&self, scan: &mut Scan<'_>) -> Option<Day> {
+        if scan.word_is("tomorrow") {
+            return Some(Day::Tomorrow);
+        }
+        let mut ahead = scan.clone();
+        let weekday = ahead.weekday();
+        let mut dated = ahead.clone();
+        dated.skip(&[' ', ',']);
+        if let Some(date) = dated.month_day().and_then(|found| self.date(found)) {
+            *scan = dated;
+            return Some(Day::Date(date));
+        }
+        let weekday = weekday?;
+        *scan = ahead;
+        Some(Day::Weekday(weekday))
+    }
+
+    /// A day behind a time of day. `Some(None)`: there is none. `None`: there is one that is not understood, and then the time is unknown.
+    fn day_behind(&self, scan: &mut Scan<'_>) -> Option<Option<Day>> {
+        let mut ahead = scan.clone();
+        ahead.skip(&[' ', ',', ')']);
+        let is_announced = ahead.word_is("on") || ahead.word_is("next");
+        ahead.skip(&[' ']);
+        let day = ahead.iso_date().map(Day::Date).or_else(|| self.day(&mut ahead));
+        let wants_to_be = is_announced || ahead.rest().starts_with(|c: char| c.is_ascii_digit());
+        if day.is_none() {
+            return (!wants_to_be).then_some(None);
+        }
+        *scan = ahead;
+        Some(day)
+    }
+
+    /// A date of this year where none is named, or of the next one where this is long past.
+    fn date(&self, (month, day, year): (u32, u32, Option<i32>)) -> Option<NaiveDate> {
+        let today = self.today(&Zone::Here)?;
+        let year = year.unwrap_or(today.year());
+        let date = NaiveDate::from_ymd_opt(year, month, day)?;
+        let past = today.signed_duration_since(date).num_days() > 180;
+        if past { NaiveDate::from_ymd_opt(year + 1, month, day) } else { Some(date) }
     }
 
     /// The clock time that follows a date; its end where none does.
@@ -215,11 +285,46 @@ impl<Z: TimeZone> Now<'_, Z> {
         scan.word_is("at");
         scan.skip(&[' ']);
         let Some(clock) = scan.clock() else {
-            let zone = zone(scan)?;
+            let zone = self.zone(scan)?;
             return self.moment(&zone, date.checked_add_days(Days::new(1))?.and_hms_opt(0, 0, 0)?);
         };
-        let zone = zone(scan)?;
+        let zone = self.zone(scan)?;
         self.moment(&zone, date.and_time(clock))
+    }
+
+    /// The zone behind a clock time. `None`: one is named that we do not know, and then the time is unknown too.
+    fn zone(&self, scan: &mut Scan<'_>) -> Option<Zone> {
+        scan.skip(&[' ']);
+        if let Some(offset) = scan.offset() {
+            return FixedOffset::east_opt(offset).map(Zone::Fixed);
+        }
+        let mut ahead = scan.clone();
+        let in_brackets = ahead.eat("(");
+        if let Some(offset) = ahead.utc_offset() {
+            *scan = ahead;
+            return FixedOffset::east_opt(offset).map(Zone::Fixed);
+        }
+        // What is left to read is the end of the text, in lower case.
+        let written = &self.text[self.text.len() - ahead.rest().len()..];
+        let name = ahead.zone_name();
+        if name.is_empty() {
+            return Some(Zone::Here);
+        }
+        let known = ABBREVIATIONS.iter().find(|(short, _)| *short == name);
+        let hours = known.and_then(|(_, hours)| FixedOffset::east_opt(hours * 3600)).map(Zone::Fixed);
+        let full = AMERICAN.iter().find(|(short, _)| *short == name).map_or(name, |(_, full)| full);
+        let named = || TimeZoneDatabase::bundled().get(full).ok().map(|zone| Zone::Named(Named(zone)));
+        if let Some(zone) = hours.or_else(named) {
+            *scan = ahead;
+            return Some(zone);
+        }
+        // A word of the sentence that goes on is not a zone; capitals, or something in brackets or with a slash, want to be one.
+        let letters = written.bytes().take_while(u8::is_ascii_alphabetic);
+        let is_in_capitals =
+            (2..=5).contains(&letters.clone().count()) && letters.clone().all(|b| b.is_ascii_uppercase());
+        let wants_to_be =
+            name.contains('/') || is_in_capitals || (in_brackets && ahead.rest().starts_with(')'));
+        (!wants_to_be).then_some(Zone::Here)
     }
 
     fn today(&self, zone: &Zone) -> Option<NaiveDate> {
@@ -273,24 +378,5 @@ const ABBREVIATIONS: [(&str, i32); 11] = [
     ("cest", 2),
 ];
 
-/// The zone behind a clock time. `None`: one is named that we do not know, and then the time is unknown too.
-fn zone(scan: &mut Scan<'_>) -> Option<Zone> {
-    scan.skip(&[' ']);
-    if let Some(offset) = scan.offset() {
-        return FixedOffset::east_opt(offset).map(Zone::Fixed);
-    }
-    let in_brackets = scan.eat("(");
-    let name = scan.zone_name();
-    if name.is_empty() {
-        return Some(Zone::Here);
-    }
-    if let Some((_, hours)) = ABBREVIATIONS.iter().find(|(short, _)| *short == name) {
-        return FixedOffset::east_opt(hours * 3600).map(Zone::Fixed);
-    }
-    if let Ok(zone) = TimeZoneDatabase::bundled().get(name) {
-        return Some(Zone::Named(Named(zone)));
-    }
-    // A word of the sentence that goes on is not a zone; something in brackets or with a slash wants to be one.
-    let wants_to_be = name.contains('/') || (in_brackets && scan.rest().starts_with(')'));
-    (!wants_to_be).then_some(Zone::Here)
-}
+/// Names of a zone that has two offsets.
+const AMERICAN: [(&str, &str); 2] = [("et", "america/new_york"), ("pt", "america/los_angeles")];

@@ -29,6 +29,9 @@ const OPENINGS: [&str; 8] = [
     "Your ",
 ];
 
+/// How opencode's own provider refuses.
+const LATER: &str = "Rate limit exceeded. Please try again later.";
+
 /// Whether a line may state a failure, without a closer look.
 pub(super) fn may_tell(line: &str) -> bool {
     let first = line.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
@@ -58,11 +61,47 @@ pub(super) fn failure(text: &str) -> Option<(Cause, Option<u16>)> {
     if level == Some(Level::High) && rest.starts_with('{') {
         return of_json(rest);
     }
+    let rest = behind_report(rest);
     of_status(rest, level.is_some())
         .or_else(|| of_sentence(rest))
         .or_else(|| of_exception(rest))
         .or_else(|| if level == Some(Level::High) { of_error_line(rest) } else { None })
+        .or_else(|| of_later(text))
         .or_else(|| of_marked(rest))
+}
+
+/// What Gemini CLI says behind the path of its report (gemini-cli, `reportError`): `TerminalQuotaError: ...`.
+fn behind_report(rest: &str) -> &str {
+    let report = rest.strip_prefix("Error when talking to Gemini API Full report available at: ");
+    report.and_then(|r| r.split_once(".json ")).map_or(rest, |(_, said)| said)
+}
+
+/// Whether a sentence that began with a status or a class goes on in a person's words: `HTTP 429: returned as the ticket asked`.
+fn is_told(words: &str) -> bool {
+    const TELLING: [&str; 14] = [
+        "is",
+        "was",
+        "are",
+        "were",
+        "now",
+        "returned",
+        "handled",
+        "caught",
+        "swallowed",
+        "retried",
+        "fixed",
+        "added",
+        "documented",
+        "covered",
+    ];
+    TELLING.contains(&words.trim_start().split([' ', ',', '.', ';']).next().unwrap_or_default())
+}
+
+/// `Error: Rate limit exceeded. Please try again later.`, and no more: what `opencode run` prints of a refusal of its own provider
+/// (opencode #46407).
+fn of_later(text: &str) -> Option<(Cause, Option<u16>)> {
+    let said = text.split(" ¦ ").next()?.strip_prefix("Error: ")?;
+    (said.trim_end() == LATER).then_some((Cause::RateLimit, None))
 }
 
 /// The level of a line of `key=value` pairs.
@@ -261,6 +300,7 @@ fn of_status(rest: &str, is_rated: bool) -> Option<(Cause, Option<u16>)> {
         "Error: " => has_phrase || has_body,
         _ => has_phrase || has_sign || has_body || states.to_lowercase().starts_with("overloaded"),
     };
+    let fits = fits && !is_told(states);
     fits.then(|| of_any_http(status, states)).flatten().filter(|_| !is_anothers(rest))
 }
 
@@ -303,6 +343,9 @@ fn of_sentence(rest: &str) -> Option<(Cause, Option<u16>)> {
     if claude::is_subscription_limit(rest) {
         return Some((Cause::Quota, None));
     }
+    if let Some(found) = of_limit(rest) {
+        return Some(found);
+    }
     let rest = rest.strip_prefix("stream error: ").unwrap_or(rest);
     let opens = |words: &[&str]| words.iter().any(|w| rest.starts_with(w));
     if let Some(words) = behind_api_error(rest) {
@@ -317,7 +360,13 @@ fn of_sentence(rest: &str) -> Option<(Cause, Option<u16>)> {
         let behind = rest.strip_prefix(opening)?;
         (!behind.starts_with(" is ")).then_some(())
     };
-    let cause = if opens(&[
+    // `Invalid API key · Please run /login is the message` goes on with a sentence.
+    let is_quoted = rest
+        .split_once("/login")
+        .is_some_and(|(_, behind)| behind.trim_start().starts_with(|c: char| c.is_ascii_lowercase()));
+    let cause = if is_quoted {
+        return None;
+    } else if opens(&[
         "Invalid API key ·",
         "Not logged in · Please run /login",
         "OAuth token revoked · Please run /login",
@@ -347,6 +396,26 @@ fn of_sentence(rest: &str) -> Option<(Cause, Option<u16>)> {
     Some((cause, claude::status_in(rest)))
 }
 
+/// Limits without a status, in sentences with which an agent gives up: of GitHub Copilot CLI (copilot-cli #2144, #2336), of opencode
+/// (opencode #42925, #46407, #47129) and of goose (goose #2262, `providers/errors.rs`).
+fn of_limit(rest: &str) -> Option<(Cause, Option<u16>)> {
+    let is_copilots = rest
+        .starts_with("Sorry, you've hit a rate limit that restricts the number of Copilot model requests");
+    let is_opencodes = rest
+        .strip_prefix("Error from provider (")
+        .and_then(|r| r.split_once("): "))
+        .is_some_and(|(_, said)| said.starts_with(LATER));
+    let gooses = rest.strip_prefix("Ran into this error: ");
+    let said = gooses.unwrap_or(rest).strip_prefix("Rate limit exceeded: ");
+    // Others have the same words, so these need the one or the other sign of goose.
+    let is_gooses = said.is_some_and(|said| gooses.is_some() || stated(said) == Some(429));
+    if is_copilots || is_opencodes || is_gooses {
+        let status = said.and_then(stated);
+        return of_http(429, rest).map(|cause| (cause, status));
+    }
+    None
+}
+
 /// What a program says behind its own `API Error: `.
 fn behind_api_error(rest: &str) -> Option<&str> {
     let rest = rest.strip_prefix("Failed to authenticate. ").unwrap_or(rest);
@@ -360,9 +429,11 @@ fn of_exception(rest: &str) -> Option<(Cause, Option<u16>)> {
     let (class, said) = rest.split_once(": ")?;
     let class = class.split_once(" [").map_or(class, |(name, _)| name);
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_');
-    let is_class = class.chars().all(is_name) || class.trim_matches(['[', ']']).ends_with("rror");
+    // A class has no blanks, but for `[GoogleGenerativeAI Error]` and `OpenAI API error`.
+    let is_set_off = class.starts_with('[') && class.ends_with("rror]");
+    let is_class = class.chars().all(is_name) || is_set_off || is_heading(class);
     let name = class.rsplit('.').next()?;
-    if !is_class || class.len() > 80 || Whose::of(class, name, said) == Whose::Anothers {
+    if !is_class || class.len() > 80 || is_told(said) || Whose::of(class, name, said) == Whose::Anothers {
         return None;
     }
     // `404 models/x is not found`: a class and a status in one.
@@ -374,6 +445,12 @@ fn of_exception(rest: &str) -> Option<(Cause, Option<u16>)> {
         .or_else(|| of_class(name, said))
         .or_else(|| of_words(said).filter(|_| status.is_none()))?;
     Some((cause, status))
+}
+
+/// `OpenAI API error`: a provider, and that it failed.
+fn is_heading(text: &str) -> bool {
+    let provider = text.strip_suffix(" API error").or_else(|| text.strip_suffix(" API Error"));
+    provider.is_some_and(|p| !p.contains(' ') && names_a_provider(p))
 }
 
 /// Whose exception it is.
@@ -401,6 +478,9 @@ impl Whose {
         // They serve other interfaces as well.
         const LIBRARIES: [&str; 6] =
             ["google", "botocore", "requests", "urllib3", "aiohttp", "langchain_community"];
+        // Of opencode, of Gemini CLI (`googleQuotaErrors.ts`) and of opencode's own provider (opencode2dsh #5).
+        const NAMES_OF_ONE: [&str; 4] =
+            ["ProviderModelNotFoundError", "TerminalQuotaError", "FreeUsageLimitError", "GoUsageLimitError"];
         const NAMES: [&str; 13] = [
             "RateLimitError",
             "AuthenticationError",
@@ -424,7 +504,7 @@ impl Whose {
             || class.starts_with("google.gen")
             || name.starts_with("API") && name.ends_with("Error")
             || name.starts_with("AI_")
-            || name == "ProviderModelNotFoundError"
+            || NAMES_OF_ONE.contains(&class)
             || said.starts_with("API error occurred: ")
             || class.ends_with("rror") && names_a_provider(class)
             || class == "[GoogleGenerativeAI Error]";

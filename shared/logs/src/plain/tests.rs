@@ -123,6 +123,45 @@ fn lines_that_state_a_failure() {
             "google.genai.errors.ClientError: 403 PERMISSION_DENIED. {'error': {'message': 'API key was reported as leaked'}}",
             http(Cause::Credential, 403),
         ),
+        (
+            "✗ Sorry, you've hit a rate limit that restricts the number of Copilot model requests you can make within a specific time period. Please try again in 2 hours.",
+            Some((Cause::RateLimit, None)),
+        ),
+        ("Error: Rate limit exceeded. Please try again later.", Some((Cause::RateLimit, None))),
+        (
+            "Error: Error from provider (Console): Rate limit exceeded. Please try again later.",
+            Some((Cause::RateLimit, None)),
+        ),
+        (
+            "Error from provider (Console): Rate limit exceeded. Please try again later.",
+            Some((Cause::RateLimit, None)),
+        ),
+        ("FreeUsageLimitError: Rate limit exceeded. Please try again later.", Some((Cause::RateLimit, None))),
+        (
+            "TerminalQuotaError: You have exhausted your capacity on this model. Your quota will reset after 1h53m4s.",
+            Some((Cause::Quota, None)),
+        ),
+        (
+            "Error when talking to Gemini API Full report available at: /tmp/gemini-client-error-Turn.run-x.json TerminalQuotaError: You have exhausted your daily quota on this model.",
+            Some((Cause::Quota, None)),
+        ),
+        (
+            "Ran into this error: Rate limit exceeded: Max retries exceeded for rate limit error.",
+            Some((Cause::RateLimit, None)),
+        ),
+        (
+            "Rate limit exceeded: Request failed with status: 429 Too Many Requests. Message: slow down",
+            http(Cause::RateLimit, 429),
+        ),
+        (
+            "You've reached your Fable 5 limit. Run /usage-credits to continue or switch models with /model.",
+            Some((Cause::Quota, None)),
+        ),
+        ("You've reached your Fable 5 limit · resets 3am", Some((Cause::Quota, None))),
+        ("You have reached your weekly limit · resets Nov 24, 5pm (UTC)", Some((Cause::Quota, None))),
+        ("Limit reached · resets Dec 17 at 6am (Europe/Oslo)", Some((Cause::Quota, None))),
+        ("OpenAI API error: Connection error.", Some((Cause::ConnectionRefused, None))),
+        ("[GoogleGenerativeAI Error]: API key not valid.", Some((Cause::Credential, None))),
         ("AI_APICallError: Overloaded", Some((Cause::Overloaded, None))),
         (
             "botocore.errorfactory.ThrottlingException: An error occurred (ThrottlingException) when calling the InvokeModel operation: Too many tokens",
@@ -184,6 +223,23 @@ fn lines_that_state_none() {
         "httpx.HTTPStatusError: Client error '403 Forbidden' for url 'https://pypi.example/simple'",
         "Error response from daemon: toomanyrequests: You have reached your pull rate limit.",
         "429 Too Many Requests is what the limiter answers",
+        "No azure error: unauthorized users now get the login page.",
+        "I fixed the bug where openai.RateLimitError: was swallowed.",
+        "openai.RateLimitError: was swallowed, so I let it pass.",
+        "Codex reports no error: the quota page now renders.",
+        "Claude finished without an error: 3 files changed, unauthorized route removed",
+        "No Azure error: unauthorized users now get the login page.",
+        "Commit: handle openai.RateLimitError: retry",
+        "HTTP 429: returned as the ticket asked",
+        "Invalid API key · Please run /login is the message",
+        "Rate limit exceeded. Please try again later.",
+        "Error: Rate limit exceeded. Please try again later. is what it prints",
+        "Rate limit exceeded: the banner text is now translated.",
+        "Ran into this error: the rate limit is exceeded in a test",
+        "You've reached your weekly limit of 30 recipes",
+        "You have reached your weekly limit of examples. Run the rest",
+        "Limit reached: resets are shown in the page",
+        "Error from provider (Console): OpenCode's free tier can only be used in OpenCode",
     ] {
         assert_eq!(end(line), None, "{line}");
         let (_, signals) = read(Reader::new(), line);

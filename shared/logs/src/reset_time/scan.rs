@@ -177,8 +177,11 @@ impl<'a> Scan<'a> {
         u64::try_from(found).ok()
     }
 
-    /// `9:50pm`, `3 am`, `14:05`, `10:00:00.000`. A bare number is not a time of day.
+    /// `9:50pm`, `3 am`, `14:05`, `10:00:00.000`, `noon`. A bare number is not a time of day.
     pub(super) fn clock(&mut self) -> Option<NaiveTime> {
+        if self.word_is("noon") {
+            return NaiveTime::from_hms_opt(12, 0, 0);
+        }
         let mut ahead = self.clone();
         let two = |digits: &str| digits.parse::<u32>().ok().filter(|_| digits.len() <= 2);
         let hour = two(ahead.digits())?;
@@ -215,6 +218,22 @@ impl<'a> Scan<'a> {
 
     /// `+02:00`, `-0500`, in seconds east.
     pub(super) fn offset(&mut self) -> Option<i32> {
+        self.offset_of(2)
+    }
+
+    /// `UTC+2`, `GMT-05:00`, in seconds east.
+    pub(super) fn utc_offset(&mut self) -> Option<i32> {
+        let mut ahead = self.clone();
+        if !ahead.eat("utc") && !ahead.eat("gmt") {
+            return None;
+        }
+        let offset = ahead.offset_of(1)?;
+        *self = ahead;
+        Some(offset)
+    }
+
+    /// The hours have two digits, or at least so many.
+    fn offset_of(&mut self, least: usize) -> Option<i32> {
         let mut ahead = self.clone();
         let sign = if ahead.eat("+") {
             1
@@ -225,7 +244,7 @@ impl<'a> Scan<'a> {
         };
         let (hours, minutes) = match ahead.digits() {
             hm if hm.len() == 4 => (&hm[..2], &hm[2..]),
-            h if h.len() == 2 => (h, if ahead.eat(":") { ahead.digits() } else { "0" }),
+            h if (least..=2).contains(&h.len()) => (h, if ahead.eat(":") { ahead.digits() } else { "0" }),
             _ => return None,
         };
         let (hours, minutes): (i32, i32) = (hours.parse().ok()?, minutes.parse().ok()?);

@@ -57,6 +57,62 @@ fn forms_that_name_a_moment() {
 }
 
 #[test]
+fn a_day_may_stand_behind_the_time() {
+    check(
+        &[
+            ("resets 9am on Monday", Some("2026-11-23T09:00:00Z")),
+            ("resets 9am next Monday", Some("2026-11-23T09:00:00Z")),
+            ("resets 9am tomorrow", Some("2026-11-22T09:00:00Z")),
+            ("resets 9:30 tomorrow", Some("2026-11-22T09:30:00Z")),
+            ("resets 9am, Nov 24", Some("2026-11-24T09:00:00Z")),
+            ("resets 9 am Nov 24 (Europe/Berlin)", Some("2026-11-24T08:00:00Z")),
+            ("resets 9am (Europe/Berlin) on Nov 24, 2026", Some("2026-11-24T08:00:00Z")),
+            ("resets 9am EST on Tue", Some("2026-11-24T14:00:00Z")),
+            ("resets 9:00 on 2026-11-24", Some("2026-11-24T09:00:00Z")),
+            ("resets on Sunday, November 22 at 10:00 AM", Some("2026-11-22T10:00:00Z")),
+            ("resets Sun Nov 22 10:00:00", Some("2026-11-22T10:00:00Z")),
+            ("resets at noon", Some("2026-11-21T12:00:00Z")),
+            ("resets Dec 1 at noon", Some("2026-12-01T12:00:00Z")),
+            ("resets at midnight UTC", Some("2026-11-22T00:00:00Z")),
+            // What is not understood makes the time unknown, not early.
+            ("resets 9am on the 24th", None),
+            ("resets 9am 24.11.2026", None),
+            ("resets 9am, 24/11", None),
+            ("resets midnight on Monday", None),
+            // Another sentence.
+            ("resets 9am. Nov 24 is a holiday", Some("2026-11-21T09:00:00Z")),
+            ("try again at 9:20 AM or upgrade", Some("2026-11-21T09:20:00Z")),
+        ],
+        AT,
+        &Tz::UTC,
+    );
+}
+
+#[test]
+fn zones_in_short() {
+    check(
+        &[
+            ("resets at 15:00 GMT-5", Some("2026-11-21T20:00:00Z")),
+            ("resets at 15:00 UTC+2", Some("2026-11-21T13:00:00Z")),
+            ("resets at 15:00 UTC+02:00", Some("2026-11-21T13:00:00Z")),
+            ("resets at 15:00 UTC+0530", Some("2026-11-21T09:30:00Z")),
+            ("resets at 15:00 (GMT+2)", Some("2026-11-21T13:00:00Z")),
+            ("resets 2026-11-24 15:00 (UTC-8)", Some("2026-11-24T23:00:00Z")),
+            ("resets 9pm ET", Some("2026-11-22T02:00:00Z")),
+            ("resets 9pm PT", Some("2026-11-22T05:00:00Z")),
+            // They name more than one zone, or none that is known.
+            ("resets 9pm CST", None),
+            ("resets at 3pm IST", None),
+            ("resets Nov 24 at 5pm AEST", None),
+            ("resets Nov 24 at 5pm UTC+99", None),
+            ("resets 9pm local time", Some("2026-11-21T20:00:00Z")),
+        ],
+        AT,
+        &Europe::Berlin,
+    );
+}
+
+#[test]
 fn forms_that_name_a_length_of_time() {
     check(
         &[
@@ -74,6 +130,16 @@ fn forms_that_name_a_length_of_time() {
             ("Try again in 3 days 4 hours 9 minutes.", Some("2026-11-24T12:30:21Z")),
             ("try again in 1 hour, 2 minutes and 3 seconds", Some("2026-11-21T09:23:24Z")),
             ("try again in about 5 minutes", Some("2026-11-21T08:26:21Z")),
+            ("try again in an hour.", Some("2026-11-21T09:21:21Z")),
+            ("resets in a day and 2 hours", Some("2026-11-22T10:21:21Z")),
+            ("x-ratelimit-reset-requests: 1h30m", Some("2026-11-21T09:51:21Z")),
+            (
+                "x-ratelimit-reset-requests: 6m0s, x-ratelimit-reset-tokens: 20ms",
+                Some("2026-11-21T08:27:21Z"),
+            ),
+            ("X-RateLimit-Reset: 3600", Some("2026-11-21T09:21:21Z")),
+            (r#""quotaResetDelay": "3h27m56s""#, Some("2026-11-21T11:49:17Z")),
+            ("Your quota will reset after 1h53m4s.", Some("2026-11-21T10:14:25Z")),
             (r#"retryDelay: "37s""#, Some("2026-11-21T08:21:58Z")),
             (r#"{"retryDelay": "37s"}"#, Some("2026-11-21T08:21:58Z")),
             (r#"{\"retryDelay\": \"36.5s\"}"#, Some("2026-11-21T08:21:58Z")),
@@ -92,6 +158,8 @@ fn forms_for_programs() {
             (r#"{\"resets_at\":1795249302,"#, Some("2026-11-21T08:21:42Z")),
             (r#""resetsAt":1795249302123"#, Some("2026-11-21T08:21:43Z")),
             (r#""reset_at":"2026-11-21T10:00:00Z""#, Some("2026-11-21T10:00:00Z")),
+            (r#""quotaResetTimeStamp": "2026-11-21T12:00:00Z""#, Some("2026-11-21T12:00:00Z")),
+            ("x-ratelimit-reset: 1795252800", Some("2026-11-21T09:20:00Z")),
             ("anthropic-ratelimit-unified-reset: 1795252800", Some("2026-11-21T09:20:00Z")),
             ("try again in 20s (resets_at=1795252800)", Some("2026-11-21T09:20:00Z")),
         ],

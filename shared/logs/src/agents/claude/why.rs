@@ -57,9 +57,10 @@ const NO_CONNECTION: &[&str] = &[
     "connection error",
 ];
 
-/// The window of a subscription is used up: "You've hit your session limit · resets 9:50pm (...)", "5-hour limit
-/// reached ∙ resets 2am", "Claude AI usage limit reached|1760000400" (claude-code #74079, #7157, #9046). So is what was bought beyond it:
-/// "You're out of extra usage · resets 9pm (...)" (#42654, #22603, #55114).
+/// The window of a subscription is used up: "You've hit your session limit · resets 9:50pm (...)", "5-hour limit reached ∙ resets 2am",
+/// "Limit reached · resets Dec 17 at 6am (...)", "Claude AI usage limit reached|1760000400" (claude-code #74079, #7157, #9046). So is that
+/// of a model: "You've reached your Fable 5 limit. Run /usage-credits to continue" (#73870), and what was bought beyond it: "You're out
+/// of extra usage · resets 9pm (...)" (#42654, #22603, #55114).
 pub(crate) fn is_subscription_limit(text: &str) -> bool {
     let text = text.trim_start().to_lowercase();
     let hit = text.strip_prefix("you've hit your ").or_else(|| text.strip_prefix("you’ve hit your "));
@@ -68,10 +69,22 @@ pub(crate) fn is_subscription_limit(text: &str) -> bool {
         let name = s.split(['·', '∙', '|', '\n']).next().unwrap_or_default().trim().trim_end_matches('.');
         name.ends_with("limit") && name.split(' ').count() <= 4 && !name.contains([';', ','])
     };
+    // Other programs have limits to reach, too, so it must say what comes then.
+    let names_and_ends = |s: &str| {
+        let (name, rest) = s.split_at(s.find(['·', '∙', '.']).unwrap_or(s.len()));
+        let goes_on = rest.starts_with(['·', '∙']) && rest.contains("resets") || rest.starts_with(". run /");
+        goes_on && names_a_limit(name)
+    };
+    let reached = ["you've reached your ", "you’ve reached your ", "you have reached your "]
+        .iter()
+        .find_map(|opening| text.strip_prefix(opening));
+    let bare = text.strip_prefix("limit reached").map(str::trim_start);
     let out = text
         .strip_prefix("you're out of extra usage")
         .or_else(|| text.strip_prefix("you’re out of extra usage"));
     hit.is_some_and(names_a_limit)
+        || reached.is_some_and(names_and_ends)
+        || bare.is_some_and(|rest| rest.starts_with(['·', '∙', '•']) && rest.contains("resets"))
         || out.is_some_and(|rest| {
             matches!(rest.trim_start().chars().next(), None | Some('·' | '∙' | '|' | '.' | '¦'))
         })
