@@ -41,7 +41,7 @@ pub fn find(typed: &str, boards: &[BoardId], patience: Duration) -> Result<(Boar
     let mut found = rows.first().map(of_board);
     for states in [&Status::OPEN[..], &[Status::Done, Status::Archived]] {
         if found.is_none() {
-            let more = opened.rows(|board| board.glance(states));
+            let more = opened.rows(|board| board.glance(states).map(Vec::from));
             found = chosen(typed, &more)?.map(of_board);
             rows.extend(more);
         }

@@ -18,6 +18,7 @@ pub mod pin;
 pub mod prune;
 pub mod rows;
 pub mod several_hosts;
+mod shared;
 pub mod sqlite;
 pub mod step_action;
 #[cfg(any(test, feature = "testing"))]
@@ -47,6 +48,7 @@ use host::{Host, Recorded};
 pub use payload::Payload;
 pub use pin::Pin;
 pub use several_hosts::{Attendance, Attended, Duty, HOST_LEASE, HOST_TELLS, Known, Neighbour, Timeline};
+pub use shared::Shared;
 pub use step_action::{HandOver, Rule, StepAction};
 use title::{is_card_key, is_card_title};
 
@@ -812,7 +814,7 @@ pub trait Board {
     ///
     /// # Errors
     /// The board cannot be read.
-    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>>;
+    fn glance(&mut self, of: &[Status]) -> Result<Shared<Task>>;
 
     /// The states in which tasks of this board are, those that this version does not know among them.
     ///
@@ -824,7 +826,7 @@ pub trait Board {
     ///
     /// # Errors
     /// The board cannot be read.
-    fn all_open(&mut self) -> Result<Vec<Task>> {
+    fn all_open(&mut self) -> Result<Shared<Task>> {
         let unknown = self.states()?.into_iter().filter(|s| matches!(s, Status::Other(_)));
         self.glance(&Status::OPEN.into_iter().chain(unknown).collect::<Vec<_>>())
     }
@@ -873,7 +875,7 @@ pub trait Board {
     ///
     /// # Errors
     /// The board cannot be read.
-    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>>;
+    fn recent_runs(&mut self, most: u32) -> Result<Shared<(String, Run)>>;
 
     /// The tasks of those of the newest `most` runs that ended at that moment or later, in the order of the runs.
     ///

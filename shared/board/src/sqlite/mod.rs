@@ -38,8 +38,8 @@ use super::prune::{Asked, Sum};
 use super::rows::{self as meaning, End, Past, Rows, To};
 use super::{
     Answer, Begin, Board, BoardId, Comment, Detail, Entry, Event, Fronts, History, Kin, Link, MARKER,
-    MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TEXT, MAX_TURNS, Mode, NewTask, Outcome, Run, Status, Step, Task,
-    its_cards, open_cards, title,
+    MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TEXT, MAX_TURNS, Mode, NewTask, Outcome, Run, Shared, Status,
+    Step, Task, its_cards, open_cards, title,
 };
 use base::error::{Error, Kind, Result};
 use base::snapshot::Snapshot;
@@ -804,7 +804,7 @@ impl Board for SqliteBoard {
         }
     }
 
-    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
+    fn glance(&mut self, of: &[Status]) -> Result<Shared<Task>> {
         let read = || -> rusqlite::Result<Vec<Task>> {
             let tx = self.conn.unchecked_transaction()?;
             let mut tasks = Vec::new();
@@ -823,7 +823,7 @@ impl Board for SqliteBoard {
         let mut tasks = read().map_err(|e| self.fault(&e))?;
         // By keys: a row is too large to be moved at each comparison.
         tasks.sort_by_cached_key(|t| (Reverse(t.priority), t.created_at, t.id.clone()));
-        Ok(tasks)
+        Ok(tasks.into())
     }
 
     fn states(&mut self) -> Result<Vec<Status>> {
@@ -929,9 +929,9 @@ impl Board for SqliteBoard {
         read().map_err(|e| self.fault(&e))
     }
 
-    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
+    fn recent_runs(&mut self, most: u32) -> Result<Shared<(String, Run)>> {
         if !self.columns.contains_key("task_runs") {
-            return Ok(Vec::new());
+            return Ok(Shared::default());
         }
         let read = || -> rusqlite::Result<Vec<(String, Run)>> {
             let mut statement = self.conn.prepare_cached(&self.texts.recent_runs)?;
@@ -943,7 +943,7 @@ impl Board for SqliteBoard {
             }
             Ok(all)
         };
-        read().map_err(|e| self.fault(&e))
+        read().map(Shared::from).map_err(|e| self.fault(&e))
     }
 
     fn ended(&mut self, since: Time, most: u32) -> Result<Vec<String>> {

@@ -107,7 +107,7 @@ impl Hand<'_> {
         } else {
             status.iter().map(known).collect::<Result<_>>()?
         };
-        let mut tasks = self.board.glance(&wanted)?;
+        let mut tasks = Vec::from(self.board.glance(&wanted)?);
         tasks.retain(|t| assignee.is_none_or(|profile| work::is_of(t, profile)));
         let rows: Vec<Value> = tasks.iter().map(|t| self.row(t)).collect();
         if tasks.is_empty() {

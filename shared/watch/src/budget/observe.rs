@@ -353,6 +353,8 @@ fn keep_same_attempt(work: &mut Vec<Work>, fresh: Vec<Detail>) {
 
 #[cfg(test)]
 mod tests {
+    use board::Shared;
+
     use super::*;
 
     #[test]
@@ -438,8 +440,8 @@ mod tests {
         fn with_key(&mut self, _: &str) -> Result<Option<String>> {
             Ok(None)
         }
-        fn glance(&mut self, _: &[Status]) -> Result<Vec<Task>> {
-            Ok(Vec::new())
+        fn glance(&mut self, _: &[Status]) -> Result<Shared<Task>> {
+            Ok(Shared::default())
         }
         fn states(&mut self) -> Result<Vec<Status>> {
             Ok(Vec::new())
@@ -460,8 +462,8 @@ mod tests {
         fn titled(&mut self, _: &[String]) -> Result<Vec<Task>> {
             Ok(Vec::new())
         }
-        fn recent_runs(&mut self, _: u32) -> Result<Vec<(String, Run)>> {
-            Ok(Vec::new())
+        fn recent_runs(&mut self, _: u32) -> Result<Shared<(String, Run)>> {
+            Ok(Shared::default())
         }
         fn events(&mut self, _: Time, _: u32) -> Result<Vec<(String, board::Event)>> {
             Ok(Vec::new())
