@@ -16,8 +16,8 @@ use shared::board::verification::{self, Failure};
 use shared::board::{
     Attendance, Attended, Board, BoardId, CardMade, Change, Comment, Detail, Duty, Entry, Event, EventKind,
     Fronts, HOST_LEASE, Kin, Known, Link, MARKER, MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TURNS, Neighbour,
-    NewTask, Outcome, Pin, Place, Run, RunRef, Shared, Status, Step, Task, its_cards, noted, open_cards,
-    title,
+    NewTask, Outcome, Pin, Place, Run, RunRef, Shared, Status, Step, Story, Task, its_cards, noted,
+    open_cards, title,
 };
 
 /// A board in memory. A clone is a second connection to the same rows.
@@ -515,7 +515,7 @@ impl Rows {
         task.pin.tell(&mut runs, &events);
         let place = self.places.get(id).cloned().unwrap_or_default();
         let mark = self.mark(id);
-        Some(Detail {
+        Some(Detail::from(Story {
             task,
             body,
             runs,
@@ -528,7 +528,7 @@ impl Rows {
             card_work,
             place,
             mark,
-        })
+        }))
     }
 
     /// A row, after a look at whether the title of what looks like a card names a task.

@@ -165,8 +165,10 @@ mod tests {
 
     fn rows(tasks: &[(&str, &str)]) -> Vec<(BoardId, Task)> {
         let board = BoardId { at: "/b".into(), slug: None, root: None };
-        let task =
-            |(id, title): &(&str, &str)| Task { title: (*title).into(), ..detail(id, Status::Ready).task };
+        let task = |(id, title): &(&str, &str)| Task {
+            title: (*title).into(),
+            ..detail(id, Status::Ready).task.clone()
+        };
         tasks.iter().map(|t| (board.clone(), task(t))).collect()
     }
 

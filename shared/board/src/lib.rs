@@ -29,10 +29,13 @@ pub mod verification;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use base::clip::clip;
@@ -352,9 +355,55 @@ pub struct CardMade {
     pub created_at: Time,
 }
 
-/// All that a decision on one task may need.
+/// All that a decision on one task may need. A copy shares the [`Story`] until it is changed: a command that looks asks four watchers
+/// about the same tasks.
+#[derive(Clone, PartialEq, Deserialize)]
+#[serde(from = "Story")]
+pub struct Detail(Arc<Story>);
+
+impl From<Story> for Detail {
+    fn from(story: Story) -> Detail {
+        Detail(Arc::new(story))
+    }
+}
+
+/// Copies it where others share it.
+impl From<Detail> for Story {
+    fn from(detail: Detail) -> Story {
+        Arc::unwrap_or_clone(detail.0)
+    }
+}
+
+impl Deref for Detail {
+    type Target = Story;
+
+    fn deref(&self) -> &Story {
+        &self.0
+    }
+}
+
+/// Copies the story first where others share it.
+impl DerefMut for Detail {
+    fn deref_mut(&mut self) -> &mut Story {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl fmt::Debug for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl Serialize for Detail {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        (**self).serialize(serializer)
+    }
+}
+
+/// What the board says of one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Detail {
+pub struct Story {
     /// The row, from the same snapshot as everything else here.
     pub task: Task,
     /// The card's text.

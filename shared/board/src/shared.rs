@@ -1,10 +1,11 @@
 //! Rows that several looks at a board share.
 
+use std::fmt::{self, Debug, Formatter};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// Rows of a board. A copy shares them until it is changed: a command that looks asks four watchers about the same hundreds of rows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Shared<T>(Arc<Vec<T>>);
 
 impl<T> Shared<T> {
@@ -18,6 +19,12 @@ impl<T> Shared<T> {
             true => self.clone(),
             false => self.iter().filter(|row| holds(row)).cloned().collect::<Vec<_>>().into(),
         }
+    }
+}
+
+impl<T: Debug> Debug for Shared<T> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Debug::fmt(&self.0, f)
     }
 }
 

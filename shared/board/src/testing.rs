@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Attendance, Attended, Board, BoardId, Comment, Detail, Entry, Event, EventKind, Link, Outcome, Pin,
-    Place, Run, Shared, Status, Step, Task,
+    Place, Run, Shared, Status, Step, Story, Task,
 };
 use base::error::{Error, Result};
 use base::time::Time;
@@ -69,7 +69,7 @@ pub fn detail(id: &str, status: Status) -> Detail {
         pin: Pin::default(),
         stray_title: false,
     };
-    Detail {
+    Detail::from(Story {
         task,
         body: String::new(),
         runs: Vec::new(),
@@ -82,7 +82,7 @@ pub fn detail(id: &str, status: Status) -> Detail {
         card_work: Vec::new(),
         place: Place::default(),
         mark: "e9".into(),
-    }
+    })
 }
 
 /// What a board is asked.

@@ -39,7 +39,7 @@ use super::rows::{self as meaning, End, Past, Rows, To};
 use super::{
     Answer, Begin, Board, BoardId, Comment, Detail, Entry, Event, Fronts, History, Kin, Link, MARKER,
     MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TEXT, MAX_TURNS, Mode, NewTask, Outcome, Run, Shared, Status,
-    Step, Task, its_cards, open_cards, title,
+    Step, Story, Task, its_cards, open_cards, title,
 };
 use base::error::{Error, Kind, Result};
 use base::snapshot::Snapshot;
@@ -130,7 +130,7 @@ pub struct SqliteBoard {
 }
 
 /// The statements of a task's story, found once for all tasks of a look.
-struct Story<'c> {
+struct Statements<'c> {
     task: CachedStatement<'c>,
     runs: Option<CachedStatement<'c>>,
     events: Option<CachedStatement<'c>>,
@@ -402,10 +402,10 @@ impl SqliteBoard {
     }
 
     /// The statements of a task's story, for those tables that there are.
-    fn story<'c>(&self, conn: &'c Connection) -> rusqlite::Result<Story<'c>> {
+    fn story<'c>(&self, conn: &'c Connection) -> rusqlite::Result<Statements<'c>> {
         let of = |is_there: bool, sql: &str| is_there.then(|| conn.prepare_cached(sql)).transpose();
         let table = |name: &str, sql: &str| of(self.columns.contains_key(name), sql);
-        Ok(Story {
+        Ok(Statements {
             task: conn.prepare_cached(&self.texts.task)?,
             runs: table("task_runs", &self.texts.runs)?,
             events: table("task_events", &self.texts.task_events)?,
@@ -415,7 +415,12 @@ impl SqliteBoard {
         })
     }
 
-    fn detail(&self, conn: &Connection, reads: &mut Story<'_>, id: &str) -> rusqlite::Result<Option<Detail>> {
+    fn detail(
+        &self,
+        conn: &Connection,
+        reads: &mut Statements<'_>,
+        id: &str,
+    ) -> rusqlite::Result<Option<Detail>> {
         let mut rows = reads.task.query([id])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let (task, body) = (named(conn, task(row))?, text(row, TASK_COLUMNS.len() - 1).unwrap_or_default());
@@ -502,7 +507,7 @@ impl SqliteBoard {
         };
         let events: Vec<Event> = events.into_iter().map(|(_, e)| e).collect();
         task.pin.tell(&mut runs, &events);
-        Ok(Some(Detail {
+        Ok(Some(Detail::from(Story {
             task,
             body,
             runs,
@@ -515,7 +520,7 @@ impl SqliteBoard {
             card_work,
             place,
             mark,
-        }))
+        })))
     }
 }
 

@@ -30,7 +30,7 @@ impl Hand<'_> {
         let body = self.body(add)?;
         let mut parents = Vec::new();
         for id in &add.parent {
-            parents.push(self.look(id)?.task);
+            parents.push(self.look(id)?.task.clone());
         }
         if let Some(there) = add.key.as_deref().map(|k| self.board.with_key(k)).transpose()?.flatten() {
             return self.answer(&json!({"task": there, "added": false}), &format!("{there}\n"));

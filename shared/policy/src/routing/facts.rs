@@ -476,7 +476,7 @@ mod tests {
 
     #[test]
     fn a_forged_word_of_the_same_second_hides_nothing_that_was_sent() {
-        let mut row = detail("t_00000001", Status::Ready).task;
+        let mut row = detail("t_00000001", Status::Ready).task.clone();
         row.assignee = Some("luna".into());
         let said = |kind: &str, profile: &str, provider: &str| {
             let sent = json!({"profile": profile, "provider": provider, "move": false});
@@ -563,10 +563,8 @@ mod tests {
             assert_eq!(state, Some(logs::provider::ledger::State::OutOfQuota), "{ledger:?}");
         }
         // What is written down of it counts in the place of what its runtime booked.
-        let d = Detail {
-            events: vec![told(json!({}))],
-            ..board::testing::detail("t_00000001", board::Status::Ready)
-        };
+        let mut d = board::testing::detail("t_00000001", board::Status::Ready);
+        d.events = vec![told(json!({}))];
         assert!(is_told(&d, &run, &profiles) && !is_told(&d, &run, &BTreeMap::new()));
         // Of a profile without a configuration nobody knows more than before.
         assert_eq!(of_event_of("t_00000001", &told(json!({})), &BTreeMap::new()), None);

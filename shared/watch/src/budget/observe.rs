@@ -361,7 +361,7 @@ mod tests {
     fn no_pass_looks_at_more_tasks_than_it_may() {
         let row = |n: usize| {
             let id = format!("t_{n:08x}");
-            board::testing::detail(&id, if n == 0 { Status::Blocked } else { Status::Running }).task
+            board::testing::detail(&id, if n == 0 { Status::Blocked } else { Status::Running }).task.clone()
         };
         let of = |running: usize, ended: &[&str]| {
             let rows: Vec<Task> = (0..running).map(row).collect();
@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn cards_are_no_work_to_be_counted() {
         let row = |title: &str, status: Status| {
-            let mut t = board::testing::detail("t_0000000a", status).task;
+            let mut t = board::testing::detail("t_0000000a", status).task.clone();
             t.title = title.into();
             t
         };
