@@ -16,7 +16,8 @@ use shared::board::verification::{self, Failure};
 use shared::board::{
     Attendance, Attended, Board, BoardId, CardMade, Change, Comment, Detail, Duty, Entry, Event, EventKind,
     Fronts, HOST_LEASE, Kin, Known, Link, MARKER, MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TURNS, Neighbour,
-    NewTask, Outcome, Pin, Place, Run, RunRef, Status, Step, Task, its_cards, noted, open_cards, title,
+    NewTask, Outcome, Pin, Place, Run, RunRef, Shared, Status, Step, Story, Task, its_cards, noted,
+    open_cards, title,
 };
 
 /// A board in memory. A clone is a second connection to the same rows.
@@ -174,7 +175,7 @@ impl Board for MemoryBoard {
         self.hosts_mut().forget(host)
     }
 
-    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
+    fn glance(&mut self, of: &[Status]) -> Result<Shared<Task>> {
         let rows = self.rows();
         let mut tasks: Vec<Task> = rows
             .tasks
@@ -184,7 +185,7 @@ impl Board for MemoryBoard {
             .map(|t| rows.named(t))
             .collect();
         tasks.sort_by(|a, b| (b.priority, a.created_at, &a.id).cmp(&(a.priority, b.created_at, &b.id)));
-        Ok(tasks)
+        Ok(tasks.into())
     }
 
     fn states(&mut self) -> Result<Vec<Status>> {
@@ -231,7 +232,7 @@ impl Board for MemoryBoard {
         Ok(ids.iter().filter_map(|id| rows.tasks.get(id)).map(|(t, _)| rows.named(t)).collect())
     }
 
-    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
+    fn recent_runs(&mut self, most: u32) -> Result<Shared<(String, Run)>> {
         let rows = self.rows();
         let last = rows.runs.keys().next_back().copied().unwrap_or(0);
         let pin = |task: &String| rows.tasks.get(task).map(|(t, _)| t.pin.clone()).unwrap_or_default();
@@ -239,7 +240,7 @@ impl Board for MemoryBoard {
             let none = Run { error: None, summary: None, route: None, failed: Vec::new(), ..run.clone() };
             (task.clone(), Run { pin: pin(task), ..none })
         };
-        Ok(rows.runs.range(last - i64::from(most) + 1..).map(|(_, r)| bare(r)).collect())
+        Ok(rows.runs.range(last - i64::from(most) + 1..).map(|(_, r)| bare(r)).collect::<Vec<_>>().into())
     }
 
     fn events(&mut self, since: Time, most: u32) -> Result<Vec<(String, Event)>> {
@@ -514,7 +515,7 @@ impl Rows {
         task.pin.tell(&mut runs, &events);
         let place = self.places.get(id).cloned().unwrap_or_default();
         let mark = self.mark(id);
-        Some(Detail {
+        Some(Detail::from(Story {
             task,
             body,
             runs,
@@ -527,7 +528,7 @@ impl Rows {
             card_work,
             place,
             mark,
-        })
+        }))
     }
 
     /// A row, after a look at whether the title of what looks like a card names a task.

@@ -28,7 +28,7 @@ use board::copy::{Source, Target};
 use board::prune::{self, Asked, Sum};
 use board::{
     Answer, Attendance, Attended, Begin, Board, BoardId, Comment, Detail, Duty, Entry, Event, EventKind,
-    Link, Mode, Outcome, Run, Status, Step, Task, Timeline, noted,
+    Link, Mode, Outcome, Run, Shared, Status, Step, Task, Timeline, noted,
 };
 
 use self::address::Address;
@@ -435,10 +435,10 @@ impl Board for PostgresBoard {
         self.read(|server| reads::with_key(server, key))
     }
 
-    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
+    fn glance(&mut self, of: &[Status]) -> Result<Shared<Task>> {
         let mut tasks = self.read(|server| reads::glance(server, of))?;
         tasks.sort_by_cached_key(|t| (Reverse(t.priority), t.created_at, t.id.clone()));
-        Ok(tasks)
+        Ok(tasks.into())
     }
 
     fn states(&mut self) -> Result<Vec<Status>> {
@@ -485,8 +485,8 @@ impl Board for PostgresBoard {
         Ok(ids.iter().filter_map(|id| found.get(id).cloned()).collect())
     }
 
-    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
-        self.read(|server| reads::recent_runs(server, most))
+    fn recent_runs(&mut self, most: u32) -> Result<Shared<(String, Run)>> {
+        self.read(|server| reads::recent_runs(server, most)).map(Shared::from)
     }
 
     fn ended(&mut self, since: Time, most: u32) -> Result<Vec<String>> {

@@ -11,8 +11,8 @@ use base::clip::clip;
 use base::time::Time;
 use board::{
     Begin, CardMade, Comment, Detail, Entry, Event, EventKind, Fronts, Kin, Link, MAX_COMMENTS, MAX_EVENTS,
-    MAX_FRONT, MAX_RUNS, MAX_TEXT, MAX_TURNS, Pin, Place, Run, Status, Task, its_cards, open_cards, title,
-    verification,
+    MAX_FRONT, MAX_RUNS, MAX_TEXT, MAX_TURNS, Pin, Place, Run, Status, Story, Task, its_cards, open_cards,
+    title, verification,
 };
 use tokio_postgres::Row;
 
@@ -489,7 +489,7 @@ pub(crate) fn look(server: &mut Server, ids: &[&str]) -> Result<BTreeMap<String,
         let card_work = worked.get(id.as_str()).into_iter().flatten().flat_map(work_on).collect();
         let (parents, cards_made) =
             (parents.remove(&id).unwrap_or_default(), cards.remove(&id).unwrap_or_default());
-        let detail = Detail {
+        let detail = Story {
             task,
             body: text(row, TASK_WIDTH + 6).unwrap_or_default(),
             runs,
@@ -503,7 +503,7 @@ pub(crate) fn look(server: &mut Server, ids: &[&str]) -> Result<BTreeMap<String,
             place: place(row, TASK_WIDTH),
             mark: mark_of(server.timeline, row.get(TASK_WIDTH + 7)),
         };
-        all.insert(id, detail);
+        all.insert(id, Detail::from(detail));
     }
     Ok(all)
 }

@@ -41,7 +41,7 @@ pub fn find(typed: &str, boards: &[BoardId], patience: Duration) -> Result<(Boar
     let mut found = rows.first().map(of_board);
     for states in [&Status::OPEN[..], &[Status::Done, Status::Archived]] {
         if found.is_none() {
-            let more = opened.rows(|board| board.glance(states));
+            let more = opened.rows(|board| board.glance(states).map(Vec::from));
             found = chosen(typed, &more)?.map(of_board);
             rows.extend(more);
         }
@@ -165,8 +165,10 @@ mod tests {
 
     fn rows(tasks: &[(&str, &str)]) -> Vec<(BoardId, Task)> {
         let board = BoardId { at: "/b".into(), slug: None, root: None };
-        let task =
-            |(id, title): &(&str, &str)| Task { title: (*title).into(), ..detail(id, Status::Ready).task };
+        let task = |(id, title): &(&str, &str)| Task {
+            title: (*title).into(),
+            ..detail(id, Status::Ready).task.clone()
+        };
         tasks.iter().map(|t| (board.clone(), task(t))).collect()
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::{
     Answer, Attendance, Attended, Begin, Board, BoardId, Comment, Detail, Entry, Event, History, Link,
-    Location, Mode, Outcome, Run, Status, Step, Task, Timeline,
+    Location, Mode, Outcome, Run, Shared, Status, Step, Task, Timeline,
 };
 use base::error::{Error, Result};
 use base::time::Time;
@@ -67,10 +67,11 @@ struct Reads {
 /// What was read of one state of a board.
 #[derive(Default)]
 struct Read {
-    glances: Vec<(Vec<Status>, Vec<Task>)>,
+    /// Rows by the states that they are all of.
+    glances: Vec<(Vec<Status>, Shared<Task>)>,
     /// Tasks by id; `None` for one that is not there.
     stories: BTreeMap<String, Option<Detail>>,
-    runs: Rows<u32, Run>,
+    runs: BTreeMap<u32, Shared<(String, Run)>>,
     events: Rows<(Time, u32), Event>,
     turns: Rows<(Time, u32), Event>,
 }
@@ -86,12 +87,13 @@ impl Reads {
         Ok(is_same)
     }
 
-    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
+    fn glance(&mut self, of: &[Status]) -> Result<Shared<Task>> {
         self.settle()?;
+        let asked = |t: &Task| of.contains(&t.status);
         // The order is that of dispatch, whatever states are asked for.
         if let Some((_, rows)) = self.read.glances.iter().find(|(has, _)| of.iter().all(|s| has.contains(s)))
         {
-            return Ok(rows.iter().filter(|t| of.contains(&t.status)).cloned().collect());
+            return Ok(rows.filtered(asked));
         }
         if self.stamp.is_none() {
             return self.board.glance(of);
@@ -100,9 +102,8 @@ impl Reads {
         let wide: Vec<Status> =
             of.iter().cloned().chain(Status::OPEN.into_iter().filter(|s| !of.contains(s))).collect();
         let rows = self.board.glance(&wide)?;
-        let asked = rows.iter().filter(|t| of.contains(&t.status)).cloned().collect();
-        self.read.glances.push((wide, rows));
-        Ok(asked)
+        self.read.glances.push((wide, rows.clone()));
+        Ok(rows.filtered(asked))
     }
 
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
@@ -123,13 +124,13 @@ impl Reads {
         Ok(ids.iter().filter_map(|id| self.read.stories.get(id)?.clone()).collect())
     }
 
-    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
+    fn recent_runs(&mut self, most: u32) -> Result<Shared<(String, Run)>> {
         self.settle()?;
         if let Some((_, kept)) = self.read.runs.range(most..).next() {
             // The newest have the highest numbers.
             let last = kept.last().map_or(0, |(_, run)| run.id);
             let from = kept.partition_point(|(_, run)| run.id <= last.saturating_sub(i64::from(most)));
-            return Ok(kept[from..].to_vec());
+            return Ok(if from == 0 { kept.clone() } else { kept[from..].to_vec().into() });
         }
         let read = self.board.recent_runs(most)?;
         self.read.runs.insert(most, read.clone());
@@ -208,7 +209,7 @@ impl Board for KeptBoard {
         self.reads.borrow().board.damage(thorough)
     }
 
-    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
+    fn glance(&mut self, of: &[Status]) -> Result<Shared<Task>> {
         self.reads.borrow_mut().glance(of)
     }
 
@@ -236,7 +237,7 @@ impl Board for KeptBoard {
         self.reads.borrow_mut().board.titled(ids)
     }
 
-    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
+    fn recent_runs(&mut self, most: u32) -> Result<Shared<(String, Run)>> {
         self.reads.borrow_mut().recent_runs(most)
     }
 

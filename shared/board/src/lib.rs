@@ -18,6 +18,7 @@ pub mod pin;
 pub mod prune;
 pub mod rows;
 pub mod several_hosts;
+mod shared;
 pub mod sqlite;
 pub mod step_action;
 #[cfg(any(test, feature = "testing"))]
@@ -28,10 +29,13 @@ pub mod verification;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use base::clip::clip;
@@ -47,6 +51,7 @@ use host::{Host, Recorded};
 pub use payload::Payload;
 pub use pin::Pin;
 pub use several_hosts::{Attendance, Attended, Duty, HOST_LEASE, HOST_TELLS, Known, Neighbour, Timeline};
+pub use shared::Shared;
 pub use step_action::{HandOver, Rule, StepAction};
 use title::{is_card_key, is_card_title};
 
@@ -350,9 +355,55 @@ pub struct CardMade {
     pub created_at: Time,
 }
 
-/// All that a decision on one task may need.
+/// All that a decision on one task may need. A copy shares the [`Story`] until it is changed: a command that looks asks four watchers
+/// about the same tasks.
+#[derive(Clone, PartialEq, Deserialize)]
+#[serde(from = "Story")]
+pub struct Detail(Arc<Story>);
+
+impl From<Story> for Detail {
+    fn from(story: Story) -> Detail {
+        Detail(Arc::new(story))
+    }
+}
+
+/// Copies it where others share it.
+impl From<Detail> for Story {
+    fn from(detail: Detail) -> Story {
+        Arc::unwrap_or_clone(detail.0)
+    }
+}
+
+impl Deref for Detail {
+    type Target = Story;
+
+    fn deref(&self) -> &Story {
+        &self.0
+    }
+}
+
+/// Copies the story first where others share it.
+impl DerefMut for Detail {
+    fn deref_mut(&mut self) -> &mut Story {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl fmt::Debug for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl Serialize for Detail {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        (**self).serialize(serializer)
+    }
+}
+
+/// What the board says of one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Detail {
+pub struct Story {
     /// The row, from the same snapshot as everything else here.
     pub task: Task,
     /// The card's text.
@@ -812,7 +863,7 @@ pub trait Board {
     ///
     /// # Errors
     /// The board cannot be read.
-    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>>;
+    fn glance(&mut self, of: &[Status]) -> Result<Shared<Task>>;
 
     /// The states in which tasks of this board are, those that this version does not know among them.
     ///
@@ -824,7 +875,7 @@ pub trait Board {
     ///
     /// # Errors
     /// The board cannot be read.
-    fn all_open(&mut self) -> Result<Vec<Task>> {
+    fn all_open(&mut self) -> Result<Shared<Task>> {
         let unknown = self.states()?.into_iter().filter(|s| matches!(s, Status::Other(_)));
         self.glance(&Status::OPEN.into_iter().chain(unknown).collect::<Vec<_>>())
     }
@@ -873,7 +924,7 @@ pub trait Board {
     ///
     /// # Errors
     /// The board cannot be read.
-    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>>;
+    fn recent_runs(&mut self, most: u32) -> Result<Shared<(String, Run)>>;
 
     /// The tasks of those of the newest `most` runs that ended at that moment or later, in the order of the runs.
     ///

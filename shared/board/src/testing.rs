@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Attendance, Attended, Board, BoardId, Comment, Detail, Entry, Event, EventKind, Link, Outcome, Pin,
-    Place, Run, Status, Step, Task,
+    Place, Run, Shared, Status, Step, Story, Task,
 };
 use base::error::{Error, Result};
 use base::time::Time;
@@ -69,7 +69,7 @@ pub fn detail(id: &str, status: Status) -> Detail {
         pin: Pin::default(),
         stray_title: false,
     };
-    Detail {
+    Detail::from(Story {
         task,
         body: String::new(),
         runs: Vec::new(),
@@ -82,7 +82,7 @@ pub fn detail(id: &str, status: Status) -> Detail {
         card_work: Vec::new(),
         place: Place::default(),
         mark: "e9".into(),
-    }
+    })
 }
 
 /// What a board is asked.
@@ -163,7 +163,7 @@ impl<T: Over> Board for T {
     fn damage(&self, thorough: bool) -> Result<Option<String>> {
         self.inner().damage(thorough)
     }
-    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
+    fn glance(&mut self, of: &[Status]) -> Result<Shared<Task>> {
         self.reach(Call::Read)?.glance(of)
     }
     fn states(&mut self) -> Result<Vec<Status>> {
@@ -184,7 +184,7 @@ impl<T: Over> Board for T {
     fn titled(&mut self, ids: &[String]) -> Result<Vec<Task>> {
         self.reach(Call::Read)?.titled(ids)
     }
-    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
+    fn recent_runs(&mut self, most: u32) -> Result<Shared<(String, Run)>> {
         self.reach(Call::Read)?.recent_runs(most)
     }
     fn ended(&mut self, since: Time, most: u32) -> Result<Vec<String>> {

@@ -64,7 +64,7 @@ fn titles_are_read_as_models_write_them() {
     }
     assert!(is_card_title("[Blocked] something"));
     let keyed = |key: &str| {
-        let mut task = board::testing::detail("t_00000001", board::Status::Ready).task;
+        let mut task = board::testing::detail("t_00000001", board::Status::Ready).task.clone();
         task.idempotency_key = Some(key.into());
         is_card(&task)
     };

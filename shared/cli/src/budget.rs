@@ -143,8 +143,8 @@ fn lint_board(id: &BoardId, config: &Config, only: Option<&str>) -> Result<Vec<L
     let ids: Vec<String> =
         rows.iter().filter(|t| asked(&t.id) && !is_card(t)).map(|t| t.id.clone()).collect();
     let all = board.look(&ids)?.into_iter().map(|d| Linted {
-        task: d.task.id,
-        title: d.task.title,
+        task: d.task.id.clone(),
+        title: d.task.title.clone(),
         status: d.task.status.to_string(),
         flaws: lint(&d.body, &policy),
     });

@@ -214,7 +214,7 @@ impl Stage {
         let all = [Status::Running, Status::Ready, Status::Blocked, Status::Scheduled];
         let mut tasks = self.board()?.glance(&all)?;
         tasks.sort_by(|a, b| a.id.cmp(&b.id));
-        Ok(tasks)
+        Ok(tasks.into())
     }
 
     /// The open distress cards, in the order of their sources.

@@ -404,7 +404,8 @@ mod tests {
     fn only_work_that_a_dispatcher_would_have_started_waits_for_one() {
         let known = ["luna"].into_iter().collect();
         let row = |change: &dyn Fn(&mut Task)| {
-            let mut t = Task { assignee: Some("luna".into()), ..detail("t_00000001", Status::Ready).task };
+            let mut t =
+                Task { assignee: Some("luna".into()), ..detail("t_00000001", Status::Ready).task.clone() };
             t.created_at = ago(9_000);
             change(&mut t);
             t
@@ -432,7 +433,7 @@ mod tests {
     #[test]
     fn what_a_dispatcher_passes_over_is_no_work_that_waits_for_its_turn() {
         let row = |id: &str, status: Status, who: &str, created: i64| {
-            let t = detail(id, status).task;
+            let t = detail(id, status).task.clone();
             Task { assignee: Some(who.into()), created_at: ago(created), ..t }
         };
         let left = row("t_00000001", Status::Ready, "luna", 9_000);
@@ -482,7 +483,7 @@ mod tests {
             assignee: Some(who.into()),
             priority: 0,
             created_at: ago(created),
-            ..detail(id, status).task
+            ..detail(id, status).task.clone()
         };
         let long = [row("t_00000002", Status::Running, "luna", 9_000)];
         let started = |id: &str, seconds: i64| {
@@ -547,7 +548,7 @@ mod tests {
     fn what_a_dispatcher_should_have_made_ready_is_told_from_what_waits() {
         let row = |status: Status, created: i64| Task {
             created_at: ago(created),
-            ..detail("t_00000001", status).task
+            ..detail("t_00000001", status).task.clone()
         };
         let link = |status: Option<Status>| {
             vec![Link { child: "t_00000001".into(), parent: "t_00000002".into(), status }]
@@ -589,7 +590,7 @@ mod tests {
     #[test]
     fn one_long_attempt_hides_ready_work_for_half_a_day_at_most() {
         let row = |id: &str, status: Status, created: i64| {
-            let t = detail(id, status).task;
+            let t = detail(id, status).task.clone();
             Task { assignee: Some("luna".into()), created_at: ago(created), ..t }
         };
         let rows = |created: i64| {
@@ -617,7 +618,7 @@ mod tests {
     #[test]
     fn what_no_worker_claims_for_an_hour_is_left_where_none_is_at_work() {
         let row = |id: &str, status: Status, who: Option<&str>, created: i64| {
-            let t = detail(id, status).task;
+            let t = detail(id, status).task.clone();
             Task { assignee: who.map(str::to_owned), created_at: ago(created), ..t }
         };
         let claimed =
@@ -660,8 +661,10 @@ mod tests {
 
     #[test]
     fn one_that_cron_starts_is_missed_later_while_something_runs() {
-        let (runs, ready) =
-            (detail("t_00000001", Status::Running).task, detail("t_00000002", Status::Ready).task);
+        let (runs, ready) = (
+            detail("t_00000001", Status::Running).task.clone(),
+            detail("t_00000002", Status::Ready).task.clone(),
+        );
         for (rows, is_daemon, want) in [
             (vec![runs.clone(), ready.clone()], false, BUSY),
             (vec![runs, ready.clone()], true, TICKED),
@@ -698,7 +701,7 @@ mod tests {
         let task = |seconds: i64| Task {
             assignee: Some("luna".into()),
             created_at: ago(seconds),
-            ..detail("t_00000001", Status::Ready).task
+            ..detail("t_00000001", Status::Ready).task.clone()
         };
         let count = |seconds: i64| waiting(&[task(seconds)], &known, &[], NOW, 1_800);
         assert_eq!([count(1_800), count(1_801)], [0, 1]);

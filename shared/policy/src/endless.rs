@@ -119,7 +119,7 @@ mod tests {
                 _ => Some(Status::Todo),
             };
             let rows: Vec<Task> =
-                ["a", "b", "c", "e", "r"].map(|id| detail(id, status(id).unwrap()).task).into();
+                ["a", "b", "c", "e", "r"].map(|id| detail(id, status(id).unwrap()).task.clone()).into();
             let link = |l: &&str| {
                 let (parent, child) = l.split_at(1);
                 Link { child: child.to_owned(), parent: parent.to_owned(), status: status(parent) }
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_card_in_a_circle_is_left_to_its_watcher() {
-        let rows = ["a", "b"].map(|id| detail(id, Status::Todo).task);
+        let rows = ["a", "b"].map(|id| detail(id, Status::Todo).task.clone());
         let links: Vec<Link> = [("a", "b"), ("b", "a")]
             .map(|(child, parent)| Link {
                 child: child.into(),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use shared::base::time::Time;
-use shared::board::{Detail, Event, Run, Status, Task};
+use shared::board::{Detail, Event, Run, Status};
 use shared::board::{testing, verification};
 use shared::card::packet::{self, Autopsy, MAX_PACKET, Packet, record};
 use shared::config::Detect;
@@ -177,7 +177,9 @@ fn run(text: &str) -> Run {
 }
 
 fn detail(events: Vec<Event>) -> Detail {
-    let sample = testing::detail("t_1a2b3c4d", Status::Ready);
-    let task = Task { created_at: Time(1_795_240_000), ..sample.task };
-    Detail { task, body: "Sort the lanterns.".into(), events, ..sample }
+    let mut detail = testing::detail("t_1a2b3c4d", Status::Ready);
+    detail.task.created_at = Time(1_795_240_000);
+    detail.body = "Sort the lanterns.".into();
+    detail.events = events;
+    detail
 }

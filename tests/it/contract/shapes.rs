@@ -61,18 +61,18 @@ fn a_board_of_0_13_is_read_and_written() {
     does(A, &|d| hermes::claimed(d, "host:7", BEGAN.plus(900), Some(9), None, &trail()));
     does(A, &|d| hermes::heartbeat(d, BEGAN.plus(901), None));
     let d = does(A, &|d| hermes::crashed(d, Some(9), 2, &trail()));
-    assert_eq!((d.task.status, d.task.failures), (Status::Ready, 1));
+    assert_eq!((d.task.status.clone(), d.task.failures), (Status::Ready, 1));
     // There is no column that could count blocks of one kind, so the second is a block like the first.
     for _ in 0..2 {
         let d = does(A, &|d| hermes::blocked(d, "which?", Some("needs_input"), &trail()));
-        assert_eq!((d.task.status, d.task.block_kind), (Status::Blocked, None));
+        assert_eq!((d.task.status.clone(), d.task.block_kind.clone()), (Status::Blocked, None));
         does(A, &|d| hermes::unblocked(d, &trail()));
     }
     // Nothing to clear, and no error.
     does(A, &|_| vec![Change::ClearOverrides]);
     let d = does(A, &|d| hermes::completed(d, Some("42"), None, &trail()));
     assert_eq!(
-        (d.task.status, b.task(A, "result").as_str(), b.task(B, "status").as_str()),
+        (d.task.status.clone(), b.task(A, "result").as_str(), b.task(B, "status").as_str()),
         (Status::Done, "42", "ready")
     );
 }

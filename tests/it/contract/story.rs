@@ -132,7 +132,7 @@ fn a_comment_is_a_word_and_an_event() {
 #[test]
 fn a_link_makes_a_child_wait_and_no_circle() {
     on_both(|t| {
-        let parent = t.adds(A, Status::Ready, &[]).task;
+        let parent = t.adds(A, Status::Ready, &[]).task.clone();
         t.adds(B, Status::Ready, &[]);
         let kin = shared::board::Kin::from(parent);
         let d = t.does(B, |d| hermes::linked(d, &kin, &trail()));
@@ -578,7 +578,7 @@ fn one_refused_or_moved_step_takes_no_other_with_it() {
                 50 => ("refused", Status::Running),
                 _ => ("applied", Status::Ready),
             };
-            assert_eq!((outcome.word(), left.task.status), (word, status), "{n}");
+            assert_eq!((outcome.word(), left.task.status.clone()), (word, status), "{n}");
         }
         assert_eq!(t.board.apply(t.now, &[], super::PATIENCE).unwrap(), []);
     });

@@ -125,7 +125,8 @@ impl<'b> One<'b> {
             marks.push(d.mark.clone());
             marks.len() - 1
         });
-        Detail { mark: nth.to_string(), ..d }
+        d.mark = nth.to_string();
+        d
     }
 
     fn seen(&mut self, task: usize) -> Option<Detail> {
@@ -224,7 +225,7 @@ impl<'b> One<'b> {
             What::Comment => hermes::commented(PROFILES[act.other % 2], "hello"),
             What::Link => {
                 let other = self.seen(act.other)?;
-                hermes::linked(d, &Kin::from(other.task), trail)
+                hermes::linked(d, &Kin::from(other.task.clone()), trail)
             }
             What::Unlink => hermes::unlinked(&d.task.id, TASKS[act.other], trail),
             What::Assign => hermes::assigned(d, PROFILES[act.other % 2], trail),
@@ -253,7 +254,7 @@ impl<'b> One<'b> {
 
     /// And what it tells of all tasks.
     fn tells(&mut self) -> Vec<String> {
-        let mut tasks = self.board.glance(&Status::OPEN).unwrap();
+        let mut tasks = Vec::from(self.board.glance(&Status::OPEN).unwrap());
         tasks.extend(self.board.titled(&TASKS.map(str::to_owned)).unwrap());
         tasks.iter_mut().filter_map(|t| t.current_run.as_mut()).for_each(|run| self.number(run));
         let mut runs = self.board.recent_runs(100).unwrap();

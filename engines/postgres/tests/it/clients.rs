@@ -203,7 +203,7 @@ impl<'h> One<'h> {
         match taken {
             Ok(Some((seen, Outcome::Applied { .. }))) => {
                 self.notes(&seen.task.id, lock, Act::Claim, Told::Applied, begun);
-                Some(seen.task.id)
+                Some(seen.task.id.clone())
             }
             Ok(Some(_)) => None,
             Ok(None) => {

@@ -46,7 +46,7 @@ fn on_memory_and(place: &Place<'_>, chapter: fn(&mut Teller<'_>)) {
 fn counted(heard: &[String]) -> Vec<String> {
     let mut known: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let one = |line: &String| {
-        let mut parts = line.split("Detail { task: Task { id: \"");
+        let mut parts = line.split("Story { task: Task { id: \"");
         let mut all = parts.next().unwrap().to_owned();
         for part in parts {
             let (id, _) = part.split_once('"').unwrap();
@@ -57,7 +57,7 @@ fn counted(heard: &[String]) -> Vec<String> {
                 marks.push(mark.to_owned());
                 marks.len() - 1
             });
-            all += &format!("Detail {{ task: Task {{ id: \"{front}mark: \"{nth}\"{rest}");
+            all += &format!("Story {{ task: Task {{ id: \"{front}mark: \"{nth}\"{rest}");
         }
         all
     };
@@ -67,7 +67,7 @@ fn counted(heard: &[String]) -> Vec<String> {
 #[test]
 fn marks_are_counted_for_each_task() {
     let line =
-        |id: &str, mark: &str| format!("Detail {{ task: Task {{ id: \"{id}\", x }}, mark: \"{mark}\" }}");
+        |id: &str, mark: &str| format!("Story {{ task: Task {{ id: \"{id}\", x }}, mark: \"{mark}\" }}");
     let all = [line("a", "e7"), line("b", "e9"), line("a", "e7"), line("a", "e12"), line("a", "e7")];
     let want = [line("a", "0"), line("b", "0"), line("a", "0"), line("a", "1"), line("a", "0")];
     assert_eq!(counted(&all), want);

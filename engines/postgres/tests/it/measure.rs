@@ -339,7 +339,7 @@ fn what_each_word_of_a_worker_costs_the_server() {
             let claim = hermes::claimed(seen, &format!("h1:{nth}:x"), now.plus(900), Some(7), None, &trail());
             Answer::Take(step(&seen.task.id, Some(seen), claim).into())
         });
-        held.push(taken.unwrap().unwrap().0.task.id);
+        held.push(taken.unwrap().unwrap().0.task.id.clone());
     };
     println!(
         "| word | round trips | statements | buffers | server ms | backend's processor ms | bytes of WAL | whole ms | load |"
@@ -492,7 +492,7 @@ fn claims(
                             continue;
                         }
                         let outcome = board.apply(now, &[claim(&seen)], PATIENCE).unwrap().remove(0);
-                        (seen.task.id, outcome)
+                        (seen.task.id.clone(), outcome)
                     } else {
                         let taken = board.take_next(now, &[Some("luna")], Begin::At(0), PATIENCE, &mut |seen| {
                             Answer::Take(claim(seen).into())
@@ -503,7 +503,7 @@ fn claims(
                             continue;
                         };
                         let (seen, outcome) = taken.expect("tasks are left");
-                        (seen.task.id, outcome)
+                        (seen.task.id.clone(), outcome)
                     };
                     if matches!(outcome, Outcome::Applied { .. }) {
                         took.push((id, began.elapsed().as_secs_f64() * 1e3));

@@ -281,7 +281,7 @@ fn a_host_that_is_cut_off_stops_its_command_before_its_claim_ends_and_is_gone_af
             cut.elapsed()
         );
         // Not before `host.gone_after`, which is half an hour.
-        let status = |net: &Net| look(&mut net.board(), &task).task.status;
+        let status = |net: &Net| look(&mut net.board(), &task).task.status.clone();
         net.later(1_700);
         there.call(&["heal"]);
         assert_eq!(status(&net), Status::Running, "{is:?}");

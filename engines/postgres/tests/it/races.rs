@@ -84,7 +84,7 @@ fn two_events_at_once_are_two_in_the_mark() {
     let place = server.board();
     let mut board = place.open();
     add(&mut board, "t_000000a1", Status::Ready, &[]);
-    let before = look(&mut board, "t_000000a1").mark;
+    let before = look(&mut board, "t_000000a1").mark.clone();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -216,7 +216,8 @@ fn a_child_is_freed_by_the_last_of_two_parents_that_end_at_once() {
             let mut board = place.open();
             for n in 0..rounds {
                 let (child, third) = (format!("t_c{n:07x}"), format!("t_d{n:07x}"));
-                let (seen, kin) = (look(&mut board, &child), Kin::from(look(&mut board, &third).task));
+                let (seen, kin) =
+                    (look(&mut board, &child), Kin::from(look(&mut board, &third).task.clone()));
                 let linked = step(&child, Some(&seen), hermes::linked(&seen, &kin, &trail()));
                 start.wait();
                 // In every third round a third parent comes in meanwhile.
@@ -373,7 +374,7 @@ fn take(board: &mut PostgresBoard, lock: &str) -> Option<String> {
         board.take_next(NOW, &[Some("luna")], Begin::At(0), PATIENCE, &mut |seen| takes(seen, lock)).unwrap();
     taken.map(|(seen, outcome)| {
         assert_eq!(outcome.word(), "applied");
-        seen.task.id
+        seen.task.id.clone()
     })
 }
 
@@ -431,7 +432,7 @@ fn a_task_that_another_is_just_taking_is_passed_over_and_one_that_was_declined_i
             }
         }
     });
-    assert_eq!(taken.unwrap().map(|(seen, o)| (seen.task.id, o.word())), Some((id(1), "applied")));
+    assert_eq!(taken.unwrap().map(|(seen, o)| (seen.task.id.clone(), o.word())), Some((id(1), "applied")));
     assert!(began.elapsed() < PATIENCE, "nobody waited");
     for (n, lock) in [(0, "h2:8"), (1, "h1:7"), (2, "h2:8")] {
         assert_eq!(look(&mut first, &id(n)).task.claim_lock.as_deref(), Some(lock));
@@ -451,7 +452,8 @@ fn a_task_that_another_is_only_offered_is_waited_for_by_who_got_ready_for_it() {
     let mut hand = place.hand();
     // The first one lets the head of the queue be, and takes it the next time.
     for (head, lets_be, got) in [(id(0), true, id(0)), (id(1), false, id(2))] {
-        let told = |taken: Result<Option<(Detail, Outcome)>>| taken.unwrap().map(|(seen, _)| seen.task.id);
+        let told =
+            |taken: Result<Option<(Detail, Outcome)>>| taken.unwrap().map(|(seen, _)| seen.task.id.clone());
         let (offered, go) = std::sync::mpsc::channel();
         let (one, other) = std::thread::scope(|scope| {
             let (second, head) = (&mut second, head.as_str());
@@ -488,7 +490,7 @@ fn a_task_that_is_locked_for_long_is_waited_for_as_long_as_patience_lasts() {
     other.batch_execute("BEGIN; SELECT FROM tasks WHERE id = 't_00000000' FOR UPDATE").unwrap();
     let (begin, patience) = (Begin::With("t_00000000"), Duration::from_millis(200));
     let taken = board.take_next(NOW, &[Some("luna")], begin, patience, &mut |seen| takes(seen, "h1:7"));
-    assert_eq!(taken.unwrap().map(|(seen, o)| (seen.task.id, o.word())), Some((id(1), "applied")));
+    assert_eq!(taken.unwrap().map(|(seen, o)| (seen.task.id.clone(), o.word())), Some((id(1), "applied")));
     other.batch_execute("ROLLBACK").unwrap();
 }
 
@@ -514,7 +516,7 @@ fn a_worker_whose_connection_dies_while_it_takes_a_task_takes_one_task_once() {
     assert_eq!((taken.unwrap().unwrap().1.word(), offers), ("applied", 2));
     let d = look(&mut board, "t_000000a1");
     let claims = d.events.iter().filter(|e| e.kind == EventKind::Claimed).count();
-    assert_eq!((d.runs.len(), claims, d.task.status), (1, 1, Status::Running));
+    assert_eq!((d.runs.len(), claims, d.task.status.clone()), (1, 1, Status::Running));
 }
 
 #[test]

@@ -38,8 +38,8 @@ use super::prune::{Asked, Sum};
 use super::rows::{self as meaning, End, Past, Rows, To};
 use super::{
     Answer, Begin, Board, BoardId, Comment, Detail, Entry, Event, Fronts, History, Kin, Link, MARKER,
-    MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TEXT, MAX_TURNS, Mode, NewTask, Outcome, Run, Status, Step, Task,
-    its_cards, open_cards, title,
+    MAX_COMMENTS, MAX_EVENTS, MAX_RUNS, MAX_TEXT, MAX_TURNS, Mode, NewTask, Outcome, Run, Shared, Status,
+    Step, Story, Task, its_cards, open_cards, title,
 };
 use base::error::{Error, Kind, Result};
 use base::snapshot::Snapshot;
@@ -130,7 +130,7 @@ pub struct SqliteBoard {
 }
 
 /// The statements of a task's story, found once for all tasks of a look.
-struct Story<'c> {
+struct Statements<'c> {
     task: CachedStatement<'c>,
     runs: Option<CachedStatement<'c>>,
     events: Option<CachedStatement<'c>>,
@@ -402,10 +402,10 @@ impl SqliteBoard {
     }
 
     /// The statements of a task's story, for those tables that there are.
-    fn story<'c>(&self, conn: &'c Connection) -> rusqlite::Result<Story<'c>> {
+    fn story<'c>(&self, conn: &'c Connection) -> rusqlite::Result<Statements<'c>> {
         let of = |is_there: bool, sql: &str| is_there.then(|| conn.prepare_cached(sql)).transpose();
         let table = |name: &str, sql: &str| of(self.columns.contains_key(name), sql);
-        Ok(Story {
+        Ok(Statements {
             task: conn.prepare_cached(&self.texts.task)?,
             runs: table("task_runs", &self.texts.runs)?,
             events: table("task_events", &self.texts.task_events)?,
@@ -415,7 +415,12 @@ impl SqliteBoard {
         })
     }
 
-    fn detail(&self, conn: &Connection, reads: &mut Story<'_>, id: &str) -> rusqlite::Result<Option<Detail>> {
+    fn detail(
+        &self,
+        conn: &Connection,
+        reads: &mut Statements<'_>,
+        id: &str,
+    ) -> rusqlite::Result<Option<Detail>> {
         let mut rows = reads.task.query([id])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let (task, body) = (named(conn, task(row))?, text(row, TASK_COLUMNS.len() - 1).unwrap_or_default());
@@ -502,7 +507,7 @@ impl SqliteBoard {
         };
         let events: Vec<Event> = events.into_iter().map(|(_, e)| e).collect();
         task.pin.tell(&mut runs, &events);
-        Ok(Some(Detail {
+        Ok(Some(Detail::from(Story {
             task,
             body,
             runs,
@@ -515,7 +520,7 @@ impl SqliteBoard {
             card_work,
             place,
             mark,
-        }))
+        })))
     }
 }
 
@@ -804,7 +809,7 @@ impl Board for SqliteBoard {
         }
     }
 
-    fn glance(&mut self, of: &[Status]) -> Result<Vec<Task>> {
+    fn glance(&mut self, of: &[Status]) -> Result<Shared<Task>> {
         let read = || -> rusqlite::Result<Vec<Task>> {
             let tx = self.conn.unchecked_transaction()?;
             let mut tasks = Vec::new();
@@ -823,7 +828,7 @@ impl Board for SqliteBoard {
         let mut tasks = read().map_err(|e| self.fault(&e))?;
         // By keys: a row is too large to be moved at each comparison.
         tasks.sort_by_cached_key(|t| (Reverse(t.priority), t.created_at, t.id.clone()));
-        Ok(tasks)
+        Ok(tasks.into())
     }
 
     fn states(&mut self) -> Result<Vec<Status>> {
@@ -929,9 +934,9 @@ impl Board for SqliteBoard {
         read().map_err(|e| self.fault(&e))
     }
 
-    fn recent_runs(&mut self, most: u32) -> Result<Vec<(String, Run)>> {
+    fn recent_runs(&mut self, most: u32) -> Result<Shared<(String, Run)>> {
         if !self.columns.contains_key("task_runs") {
-            return Ok(Vec::new());
+            return Ok(Shared::default());
         }
         let read = || -> rusqlite::Result<Vec<(String, Run)>> {
             let mut statement = self.conn.prepare_cached(&self.texts.recent_runs)?;
@@ -943,7 +948,7 @@ impl Board for SqliteBoard {
             }
             Ok(all)
         };
-        read().map_err(|e| self.fault(&e))
+        read().map(Shared::from).map_err(|e| self.fault(&e))
     }
 
     fn ended(&mut self, since: Time, most: u32) -> Result<Vec<String>> {

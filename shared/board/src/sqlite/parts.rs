@@ -27,6 +27,8 @@ pub(super) struct Kept {
     version: i64,
     /// By the numbers that they lie between: since when, and the events.
     parts: BTreeMap<(i64, i64), (Time, Rows)>,
+    /// The latest time in a part, where it was asked for.
+    latest: BTreeMap<(i64, i64), SqlValue>,
 }
 
 impl Kept {
@@ -38,8 +40,9 @@ impl Kept {
     }
 
     /// The latest time in a part, where that is known.
-    fn latest(&self, part: (i64, i64)) -> Option<Time> {
-        self.parts.get(&part)?.1.iter().map(|(_, e)| e.at).max()
+    fn latest(&self, part: (i64, i64)) -> Option<SqlValue> {
+        let read = || Some(SqlValue::Integer(self.parts.get(&part)?.1.iter().map(|(_, e)| e.at).max()?.0));
+        self.latest.get(&part).cloned().or_else(read)
     }
 }
 
@@ -62,7 +65,7 @@ pub(super) fn newest_parts(
     if let Some(kept) = &mut kept {
         let version = version(conn)?;
         if kept.version != version {
-            **kept = Kept { version, parts: BTreeMap::new() };
+            **kept = Kept { version, ..Kept::default() };
         }
     }
     let mut statement = conn.prepare_cached(if only_turns { &texts.turns } else { &texts.board_events })?;
@@ -100,8 +103,15 @@ pub(super) fn newest_parts(
         if found.is_empty() && from > end {
             // Of another kind, or deleted: that says nothing of the time before.
             let latest = match kept.as_ref().and_then(|kept| kept.latest((from, to))) {
-                Some(latest) => SqlValue::Integer(latest.0),
-                None => conn.prepare_cached(Q_LATEST)?.query_row([from, to], |r| r.get(0))?,
+                Some(latest) => latest,
+                None => {
+                    let latest: SqlValue =
+                        conn.prepare_cached(Q_LATEST)?.query_row([from, to], |r| r.get(0))?;
+                    if let Some(kept) = &mut kept {
+                        kept.latest.insert((from, to), latest.clone());
+                    }
+                    latest
+                }
             };
             if matches!(latest, SqlValue::Integer(at) if at < since.0) {
                 break;

@@ -63,7 +63,7 @@ impl Hand<'_> {
         own_business(&mut *self.board, &seen, false)?;
         let changes = hermes::blocked(&seen, reason, Some(kind), &self.trail("block"));
         self.must(id, Some(&seen), changes)?;
-        let now = self.look(id)?.task.status;
+        let now = self.look(id)?.task.status.clone();
         let text = if now == Status::Blocked { String::new() } else { format!("{id} is {now} now\n") };
         self.answer(&json!({"task": id, "status": now}), &text)
     }
@@ -152,7 +152,8 @@ impl Hand<'_> {
             trees: TreeNotes::new(),
         };
         let mut detail = detail;
-        detail.place.path = detail.place.path.or_else(|| own_workspace(&detail.task.id));
+        let path = detail.place.path.clone().or_else(|| own_workspace(&detail.task.id));
+        detail.place.path = path;
         let tree = match detail.place.path.as_deref() {
             None => TreeSeen { tree: None, why_not: Some("the board names no folder".into()) },
             Some(path) => match worktree::look(Path::new(path), TREE_LIMIT) {

@@ -35,7 +35,7 @@ impl Hand<'_> {
         if parent == child {
             return Err(refused(child, "a task cannot wait for itself"));
         }
-        let first = self.look(parent)?.task;
+        let first = self.look(parent)?.task.clone();
         let seen = self.look(child)?;
         if seen.parents.iter().any(|p| p.id == parent) {
             return self.answer(&json!({"parent": parent, "child": child, "linked": false}), "");

@@ -417,7 +417,7 @@ impl Lending<'_> {
         let free = seen.iter().filter(|d| self.from.may_claim(d).is_ok() && elsewhere(d).is_none());
         for there in free.take(room).cloned().collect::<Vec<_>>() {
             let says = format!("{} is lent to {}", there.task.id, self.onto.board.id().name());
-            let loan = Loan { task: there.task.id, nonce: String::new() };
+            let loan = Loan { task: there.task.id.clone(), nonce: String::new() };
             self.note(loan, "lend", says, true, Outcome::Planned);
         }
         Ok(())
@@ -472,7 +472,7 @@ impl Lending<'_> {
                             let line = refused(&seen.task.id, what).to_string();
                             let _ = say(&mut std::io::stderr().lock(), '5', HAND, &line);
                         }
-                        skipped.insert(seen.task.id);
+                        skipped.insert(seen.task.id.clone());
                         continue;
                     }
                     if !living.knows(&seen) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Hand, refused};
 use base::error::{Error, Result};
 use base::time::Time;
-use board::{Board, Detail, Status, Task};
+use board::{Board, Detail, Shared, Status, Task};
 use config::{Config, span};
 use host::{Freed, Host};
 use ops::report::say;
@@ -57,7 +57,7 @@ impl Hand<'_> {
         let newest = newest.max(offered.newest_run().map(|run| run.id));
         // A task that is claimed by its id is asked about alone.
         let free = match of {
-            [] => Vec::new(),
+            [] => Shared::default(),
             _ => self.board.glance(&[Status::Ready, Status::Todo])?,
         };
         let free = free.iter().filter(|t| of.contains(&t.assignee.as_deref()));

@@ -157,7 +157,7 @@ mod tests {
         ];
         let claimed = |by: &str| Task {
             claim_lock: Some(format!("{by}:7:abc")),
-            ..detail("t_1", Status::Running).task
+            ..detail("t_1", Status::Running).task.clone()
         };
         let running = [claimed("moon@1f3a"), claimed("moon@1f3a"), claimed("sol@77aa"), claimed("moon")];
         let all: Vec<_> = hosts.iter().map(|h| (h, held(&running, h))).collect();

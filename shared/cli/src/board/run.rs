@@ -200,12 +200,13 @@ impl Hand<'_> {
             match (taken, last) {
                 (Ok(Some((seen, run))), Some(Ready { terms, start: Ok(gate), .. })) => {
                     let (lock, profile) = (terms.lock, Some(profile.to_owned()));
-                    let work = Work { gate, task: seen.task.id, run, lock, profile, since: self.here.now };
+                    let work =
+                        Work { gate, task: seen.task.id.clone(), run, lock, profile, since: self.here.now };
                     return self.harness(work, asked.ttl, told).map(Some);
                 }
                 (Ok(Some((seen, run))), Some(Ready { start: Err(why), .. })) => {
                     self.cannot_start(&seen, run, &why)?;
-                    failed.insert(seen.task.id);
+                    failed.insert(seen.task.id.clone());
                 }
                 (other, last) => {
                     let nth = last.as_ref().map(|l| (l.seen.task.id.clone(), l.nth));
@@ -520,7 +521,7 @@ impl Hand<'_> {
         let id = &work.task;
         let seen = self.see(id)?;
         if !work.holds(&seen) {
-            let said = seen.task.status;
+            let said = &seen.task.status;
             let json = json!({"task": id, "run": work.run, "ended": "by_itself", "status": said, "exit_code": status.code()});
             return self.answer(&json, &format!("{id} is {said}, as its worker said\n"));
         }

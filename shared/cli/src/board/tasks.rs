@@ -30,7 +30,7 @@ impl Hand<'_> {
         let body = self.body(add)?;
         let mut parents = Vec::new();
         for id in &add.parent {
-            parents.push(self.look(id)?.task);
+            parents.push(self.look(id)?.task.clone());
         }
         if let Some(there) = add.key.as_deref().map(|k| self.board.with_key(k)).transpose()?.flatten() {
             return self.answer(&json!({"task": there, "added": false}), &format!("{there}\n"));
@@ -107,7 +107,7 @@ impl Hand<'_> {
         } else {
             status.iter().map(known).collect::<Result<_>>()?
         };
-        let mut tasks = self.board.glance(&wanted)?;
+        let mut tasks = Vec::from(self.board.glance(&wanted)?);
         tasks.retain(|t| assignee.is_none_or(|profile| work::is_of(t, profile)));
         let rows: Vec<Value> = tasks.iter().map(|t| self.row(t)).collect();
         if tasks.is_empty() {

@@ -209,7 +209,9 @@ impl Hand<'_> {
     ) -> Result<Terms> {
         let place = self.place(seen, claim.workspace.as_deref())?;
         let mut placed = seen.clone();
-        placed.place.path = place.clone().or(placed.place.path);
+        if place.is_some() {
+            placed.place.path.clone_from(&place);
+        }
         let (mut more, mut fingerprint) = (Map::new(), None);
         if let Some(pid) = claim.pid {
             if self.here.host.is_of_system(pid) {

@@ -79,7 +79,7 @@ impl Coord<'_> {
 
     /// What is said of the task of a session that was stopped after its run.
     fn left(&mut self, task: &str, status: MappingStatus) -> Result<String> {
-        let now = self.hand.look(task)?.task.status;
+        let now = self.hand.look(task)?.task.status.clone();
         Ok(format!("; its mapping is {}, and {task} is {now} as before", status.as_str()))
     }
 

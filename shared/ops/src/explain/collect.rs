@@ -236,13 +236,15 @@ impl Site for Here<'_, '_> {
 pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let mut board = site.open()?;
     let (id, now) = (site.id(), site.set().now);
+    // First, since what is kept of a long span answers for all shorter ones.
+    let events = board.events(since, MAX_EVENTS);
     let mut survey = Survey::of(site, None);
     // What a damaged index answers must not be counted.
     if let Some(damaged) = survey.refused.take().filter(|e| e.kind == Kind::Damaged) {
         return Err(damaged);
     }
+    let events = events?;
     let rows = board.all_open()?;
-    let events = board.events(since, MAX_EVENTS)?;
     let mut unknown: Vec<String> = survey.failures();
     let is_cut = u32::try_from(events.len()).unwrap_or(u32::MAX) >= MAX_EVENTS;
     let mut cut = is_cut.then(|| {

@@ -475,7 +475,8 @@ fn what_is_in_a_queue_that_moves_needs_nobody() {
         f.queued = Some(ago(1_800));
         assert_eq!(standing::of(&f).kind, Kind::NeedsPerson, "{cause}");
         f.queued = Some(ago(60));
-        let card = Detail { cards_made: Vec::new(), ..detail("t_0000caf1", Status::Ready) };
+        let mut card = detail("t_0000caf1", Status::Ready);
+        card.cards_made.clear();
         (f.detail.cards, f.card) = (vec![card.task.id.clone()], Some(card));
         assert_eq!(standing::of(&f).kind, Kind::NeedsPerson, "nobody takes its card");
     }

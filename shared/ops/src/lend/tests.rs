@@ -21,7 +21,7 @@ fn held(left: i64) -> Detail {
         claim_lock: Some(LOCK.into()),
         claim_expires: Some(NOW.plus(left)),
         current_run: Some(3),
-        ..d.task
+        ..d.task.clone()
     };
     d
 }

@@ -207,12 +207,18 @@ fn on_their_way(world: &mut World<'_>, sent: &[Sent], looked_at: &[&Detail]) -> 
 }
 
 /// Runs with what was set for their tasks alone when they began, as far as these events tell.
-fn as_pinned(mut runs: Vec<(String, Run)>, events: &[(String, Event)]) -> Vec<(String, Run)> {
+fn as_pinned(
+    mut runs: board::Shared<(String, Run)>,
+    events: &[(String, Event)],
+) -> board::Shared<(String, Run)> {
     let mut turns: BTreeMap<&str, Vec<&Event>> = BTreeMap::new();
     for (task, e) in events.iter().filter(|(_, e)| e.turns_pin()) {
         turns.entry(task).or_default().push(e);
     }
-    for (task, run) in &mut runs {
+    if turns.is_empty() {
+        return runs;
+    }
+    for (task, run) in runs.iter_mut() {
         let Some(turns) = turns.get(task.as_str()) else { continue };
         run.pin = run.pin.at(run.started_at, turns.iter().copied());
     }
@@ -470,7 +476,7 @@ mod tests {
 
     #[test]
     fn a_forged_word_of_the_same_second_hides_nothing_that_was_sent() {
-        let mut row = detail("t_00000001", Status::Ready).task;
+        let mut row = detail("t_00000001", Status::Ready).task.clone();
         row.assignee = Some("luna".into());
         let said = |kind: &str, profile: &str, provider: &str| {
             let sent = json!({"profile": profile, "provider": provider, "move": false});
@@ -509,7 +515,7 @@ mod tests {
             [(task(), event(EventKind::ModelOverrideSet, seconds, keys))]
         };
         let pinned = |events: &[(String, Event)]| {
-            let runs = as_pinned(vec![(task(), Run { pin: star(), ..run() })], events);
+            let runs = as_pinned(vec![(task(), Run { pin: star(), ..run() })].into(), events);
             of(&runs[0].1)
         };
         assert_eq!(
@@ -557,10 +563,8 @@ mod tests {
             assert_eq!(state, Some(logs::provider::ledger::State::OutOfQuota), "{ledger:?}");
         }
         // What is written down of it counts in the place of what its runtime booked.
-        let d = Detail {
-            events: vec![told(json!({}))],
-            ..board::testing::detail("t_00000001", board::Status::Ready)
-        };
+        let mut d = board::testing::detail("t_00000001", board::Status::Ready);
+        d.events = vec![told(json!({}))];
         assert!(is_told(&d, &run, &profiles) && !is_told(&d, &run, &BTreeMap::new()));
         // Of a profile without a configuration nobody knows more than before.
         assert_eq!(of_event_of("t_00000001", &told(json!({})), &BTreeMap::new()), None);

@@ -353,13 +353,15 @@ fn keep_same_attempt(work: &mut Vec<Work>, fresh: Vec<Detail>) {
 
 #[cfg(test)]
 mod tests {
+    use board::Shared;
+
     use super::*;
 
     #[test]
     fn no_pass_looks_at_more_tasks_than_it_may() {
         let row = |n: usize| {
             let id = format!("t_{n:08x}");
-            board::testing::detail(&id, if n == 0 { Status::Blocked } else { Status::Running }).task
+            board::testing::detail(&id, if n == 0 { Status::Blocked } else { Status::Running }).task.clone()
         };
         let of = |running: usize, ended: &[&str]| {
             let rows: Vec<Task> = (0..running).map(row).collect();
@@ -384,7 +386,7 @@ mod tests {
     #[test]
     fn cards_are_no_work_to_be_counted() {
         let row = |title: &str, status: Status| {
-            let mut t = board::testing::detail("t_0000000a", status).task;
+            let mut t = board::testing::detail("t_0000000a", status).task.clone();
             t.title = title.into();
             t
         };
@@ -438,8 +440,8 @@ mod tests {
         fn with_key(&mut self, _: &str) -> Result<Option<String>> {
             Ok(None)
         }
-        fn glance(&mut self, _: &[Status]) -> Result<Vec<Task>> {
-            Ok(Vec::new())
+        fn glance(&mut self, _: &[Status]) -> Result<Shared<Task>> {
+            Ok(Shared::default())
         }
         fn states(&mut self) -> Result<Vec<Status>> {
             Ok(Vec::new())
@@ -460,8 +462,8 @@ mod tests {
         fn titled(&mut self, _: &[String]) -> Result<Vec<Task>> {
             Ok(Vec::new())
         }
-        fn recent_runs(&mut self, _: u32) -> Result<Vec<(String, Run)>> {
-            Ok(Vec::new())
+        fn recent_runs(&mut self, _: u32) -> Result<Shared<(String, Run)>> {
+            Ok(Shared::default())
         }
         fn events(&mut self, _: Time, _: u32) -> Result<Vec<(String, board::Event)>> {
             Ok(Vec::new())

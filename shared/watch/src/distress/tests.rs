@@ -125,7 +125,7 @@ fn one(s: SourceSeen) -> Decision {
 #[test]
 fn work_that_was_never_tried_is_not_looked_at() {
     let row = |status: Status, tried: bool, blocked: bool, claimed: bool| {
-        let mut task = detail("t_00000001", status).task;
+        let mut task = detail("t_00000001", status).task.clone();
         task.started_at = tried.then(|| ago(100));
         task.block_kind = blocked.then(|| "transient".into());
         task.claim_lock = claimed.then(|| "h:1".into());
@@ -137,7 +137,7 @@ fn work_that_was_never_tried_is_not_looked_at() {
         assert!(row(status.clone(), false, true, false));
         assert!(!row(status.clone(), true, true, true), "somebody is on it");
     }
-    let mut never = detail("t_00000001", Status::Ready).task;
+    let mut never = detail("t_00000001", Status::Ready).task.clone();
     never.last_failure_error = Some("[Errno 13] Permission denied: '/srv/author/x'".into());
     assert!(suspect(&never), "a start that came to nothing");
     assert!(row(Status::Running, false, false, true) && row(Status::Blocked, false, false, false));
@@ -1375,7 +1375,7 @@ fn a_card_calls_only_the_attempt_that_it_ends_ended() {
     s.detail.runs = vec![run(6, Some("crashed"), None), run(7, None, None)];
     s.detail.task.current_run = Some(7);
     let was = s.detail.runs[0].clone();
-    let runs = policy::cards::worker_card::ended(&s, NOW).detail.runs;
+    let runs = policy::cards::worker_card::ended(&s, NOW).detail.runs.clone();
     assert_eq!(runs[0], was, "an attempt of before");
     assert_eq!((runs[1].outcome.as_deref(), runs[1].ended_at), (Some("blocked"), Some(NOW)));
     s.detail.task.current_run = None;

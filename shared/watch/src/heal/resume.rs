@@ -152,7 +152,7 @@ impl Others {
         at_work.extend(world.board.glance(&[Status::Running])?.into_iter().map(|t| (t.id, None)));
         let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for d in world.board.look(&at_work.keys().cloned().collect::<Vec<_>>())? {
-            folders.entry(d.place.path.unwrap_or_default()).or_default().push(d.task.id);
+            folders.entry(d.place.path.clone().unwrap_or_default()).or_default().push(d.task.id.clone());
         }
         Ok(Others { at_work, folders })
     }

@@ -161,7 +161,7 @@ fn what_was_recorded_of_a_workers_start_is_asked_for() {
 
 #[test]
 fn a_blocked_task_that_is_asked_for_is_looked_at_among_all_that_are_blocked() {
-    let row = |id: &str, status: Status| detail(id, status).task;
+    let row = |id: &str, status: Status| detail(id, status).task.clone();
     let rows = [
         row("t_a", Status::Blocked),
         row("t_b", Status::Running),
@@ -814,7 +814,10 @@ fn finished(seconds: i64, decides: bool) -> Detail {
 #[test]
 fn what_a_finished_card_says_is_route_blocked_s_to_carry_out() {
     let noted = |seconds: i64, by: &str| event("watchbill_decided", seconds, json!({"by": by, "refused": 1}));
-    let with_note = |card: Detail, e: Event| Detail { events: [card.events, vec![e]].concat(), ..card };
+    let with_note = |mut card: Detail, e: Event| {
+        card.events.push(e);
+        card
+    };
     let mut closed = finished(2_000, true);
     closed.events[1].payload = json!({"by": "route-blocked"}).into();
     let mut again = with_note(finished(5_000, true), noted(4_900, "route-blocked"));
@@ -1398,7 +1401,7 @@ fn healthy_work_decays_the_count() {
 #[test]
 fn rows_worth_a_closer_look() {
     let row = |status: Status, edit: &dyn Fn(&mut Task)| {
-        let mut t = blank(status).detail.task;
+        let mut t = blank(status).detail.task.clone();
         edit(&mut t);
         t
     };
@@ -1615,7 +1618,7 @@ fn a_block_that_nobody_explains_is_a_persons_after_a_while() {
     let leave = "- blocked, but not by the failure breaker";
     assert_eq!(blocked(event("unblocked", 1_700, json!({})), 2), leave, "somebody may be about to");
     assert_eq!(blocked(forged(), 1), leave, "the dispatcher promotes it");
-    let t = Task { failures: 1, ..blank(Status::Blocked).detail.task };
+    let t = Task { failures: 1, ..blank(Status::Blocked).detail.task.clone() };
     assert!(suspect(&t, NOW, 30, false), "also without a text of its failure");
 }
 
@@ -1630,7 +1633,7 @@ fn an_unblock_that_released_nothing_does_not_make_a_hold_endless() {
 
 #[test]
 fn a_card_is_known_by_its_title_unless_its_task_was_taken_off_it() {
-    let mut card = detail("t_0000beef", Status::Scheduled).task;
+    let mut card = detail("t_0000beef", Status::Scheduled).task.clone();
     card.title = "[BLOCKED] t_00000001 rate_limited".into();
     let knows = |events: Vec<Event>| {
         let mut all = vec![detail("t_00000001", Status::Ready)];

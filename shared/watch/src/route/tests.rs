@@ -180,12 +180,19 @@ fn router<'a>(routing: &'a Routing, config: &'a Config, known: &'a Profiles) -> 
 fn where_it_has_nothing_to_do_it_denies_no_card_and_no_hold() {
     use super::RouteBlocked;
     use crate::Watcher;
-    let task = |status, events: Vec<board::Event>| Detail { events, ..detail("t_00000001", status) };
+    let task = |status, events: Vec<board::Event>| {
+        let mut d = detail("t_00000001", status);
+        d.events = events;
+        d
+    };
     let hold = |by: &str| {
         let of = json!({"by": by, "watchbill": {"pass": "p", "hold": {"cause": "iteration_budget", "until": NOW.0}}});
         task(Status::Scheduled, vec![event("scheduled", 60, of)])
     };
-    let carded = |d: Detail| Detail { cards: vec!["t_0000caf1".into()], ..d };
+    let carded = |mut d: Detail| {
+        d.cards = vec!["t_0000caf1".into()];
+        d
+    };
     let changed = json!({"by": "route-blocked", "key": "profile-changed", "watchbill": {"pass": "p"}});
     for (d, said) in [
         (task(Status::Blocked, vec![]), "no card, no hold and no provider that refuses it"),

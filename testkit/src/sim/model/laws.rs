@@ -154,7 +154,8 @@ pub(super) fn judges(before: &State, act: Act, after: &State) -> Option<String> 
     if away > REACHABLE {
         return Some(format!("{} was away itself, and calls the host of {} gone", HOSTS[host], step.task));
     }
-    let row = before.seen(&step.task)?.task;
+    let seen = before.seen(&step.task)?;
+    let row = &seen.task;
     let over = before.now().since(row.claim_expires?);
     let known = before.board.hosts_mut().all.get(row.claim_host()?).map(|(_, h)| h.seen_at);
     let silent = known.map_or(GONE, |at| before.now().since(at)).max(over);

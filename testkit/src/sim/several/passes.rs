@@ -380,7 +380,7 @@ impl Linked<'_> {
                 _ => false,
             };
             if is_meant {
-                expect.mark = is.mark;
+                expect.mark = is.mark.clone();
             }
         }
     }

@@ -199,7 +199,10 @@ fn a_command_whose_board_is_cut_off_is_stopped_before_its_claim_ends() {
     // Nothing was written of it.
     desk.line.cut.set(0);
     let seen = hand.look(TASK).unwrap();
-    assert_eq!((seen.task.status, seen.task.claim_lock.as_deref()), (Status::Running, Some(lock.as_str())));
+    assert_eq!(
+        (seen.task.status.clone(), seen.task.claim_lock.as_deref()),
+        (Status::Running, Some(lock.as_str()))
+    );
     let environment = desk.read("environment");
     let value = |which: &str| environment.lines().find_map(|l| l.strip_prefix(&name(which)));
     assert_eq!(value("TASK"), Some(TASK));
@@ -276,11 +279,11 @@ fn exclusive(db: &Path) {
 fn the_end_of_a_command_waits_for_a_file_that_another_process_has_to_itself() {
     assert_eq!(ended_beside("true", exclusive).task.status, Status::Done);
     let seen = ended_beside("exit 3", exclusive);
-    assert_eq!((seen.task.status, seen.task.failures), (Status::Ready, 1));
+    assert_eq!((seen.task.status.clone(), seen.task.failures), (Status::Ready, 1));
     // A refusal by its provider is for `heal`, which reads how the command itself ended.
     let seen = ended_beside("echo 'Error: HTTP 429: Rate limit reached'; exit 3", exclusive);
     let end = seen.events.iter().find(|e| e.kind == EventKind::CommandEnded);
-    assert_eq!((seen.task.status, end.is_some()), (Status::Running, true), "{:?}", seen.events);
+    assert_eq!((seen.task.status.clone(), end.is_some()), (Status::Running, true), "{:?}", seen.events);
 }
 
 #[test]

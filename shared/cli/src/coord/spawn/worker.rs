@@ -154,7 +154,7 @@ impl Coord<'_> {
         loop {
             // Asked first: a worker that has ended has written all it had to.
             let has_ended = traces.has_ended();
-            let t = self.hand.look(task)?.task;
+            let t = self.hand.look(task)?.task.clone();
             if t.current_run != Some(run) || t.worker_pid.is_some() {
                 return Ok(());
             }

@@ -150,7 +150,7 @@ fn what_is_marked_needs_a_person_where_a_watcher_would_go_on_with_it() {
     assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
     assert!(stand.says.starts_with("in todo, and what it waits for is done; it is marked "), "{stand:?}");
     assert_eq!(first, "hermes kanban comment t_00000001 'watchbill: heal' --author \"$USER\"");
-    f.detail.parents = vec![Kin::from(detail("t_0000000a", Status::Running).task)];
+    f.detail.parents = vec![Kin::from(detail("t_0000000a", Status::Running).task.clone())];
     assert_eq!(standing::of(&f).kind, Kind::Fine, "it waits");
     // Ready work is started whatever is written on it, where a worker can take it.
     let mut f = marked(Status::Ready, vec![event("created", 90_000, json!({}))]);
@@ -367,7 +367,7 @@ fn a_worker_that_stays_unknown_is_told_once_it_was_silent_for_six_hours() {
 
 #[test]
 fn what_no_dispatcher_makes_ready_needs_a_person() {
-    let parent = |status| Kin::from(detail("t_0000000a", status).task);
+    let parent = |status| Kin::from(detail("t_0000000a", status).task.clone());
     let mut todo = task(Status::Todo, Vec::new());
     todo.detail.parents = vec![parent(Status::Done)];
     let mut below = task(Status::Blocked, vec![event("status", 9_000, json!({}))]);
@@ -422,7 +422,7 @@ fn what_waits_for_no_other_task_needs_a_person_where_no_dispatcher_promotes_it()
     assert_eq!((stand.kind, stand.unattended), (Kind::NeedsPerson, Some(Unattended::Unlinked)));
     assert_eq!(stand.says, "in todo, and waits for no other task, for 2h 30m; nobody makes it ready");
     assert_eq!(run, "hermes kanban unblock t_00000001");
-    f.detail.parents = vec![Kin::from(detail("t_0000000a", Status::Done).task)];
+    f.detail.parents = vec![Kin::from(detail("t_0000000a", Status::Done).task.clone())];
     assert!(promotes(&f).ends_with("; heal promotes it"));
 }
 

@@ -77,7 +77,7 @@ fn a_running_task_is_held_elsewhere_under_a_claim_of_another_host_that_lasts() {
         (Some("h2@0123456789ab:7:x"), Some(-1), Status::Ready, false),
         (Some("h2@0123456789ab:7:x"), Some(-1), Status::Blocked, false),
     ] {
-        let mut t = of(H2, "t_00000001", 0).detail.task;
+        let mut t = of(H2, "t_00000001", 0).detail.task.clone();
         (t.claim_lock, t.claim_expires, t.status) = (lock.map(str::to_owned), ran_out.map(ago), status);
         assert_eq!(is_held(&t, NOW, &here), want, "{lock:?} {ran_out:?} {:?}", t.status);
     }

@@ -663,7 +663,8 @@ fn answered_incident(n: usize, decision: impl Fn(&str) -> Value) -> Seen {
     s.answered[0].task.idempotency_key = Some("distress:incident:a:1".into());
     let tied = s.tasks[0].parents.clone();
     let ids: Vec<String> = (1..=n).map(|i| format!("t_{i:08x}")).collect();
-    s.tasks = ids.iter().map(|id| Detail { parents: tied.clone(), ..held(id, 3_000) }).collect();
+    s.tasks = ids.iter().map(|id| held(id, 3_000)).collect();
+    s.tasks.iter_mut().for_each(|d| d.parents.clone_from(&tied));
     s.answered[0].runs[0].route = Some(ids.iter().map(|id| decision(id)).collect());
     s
 }
@@ -770,7 +771,7 @@ fn what_only_a_person_lifts_is_a_persons_already() {
 
 #[test]
 fn what_was_decided_about_a_living_worker_is_heard_when_its_attempt_ends() {
-    let row = |id: &str, status: Status| detail(id, status).task;
+    let row = |id: &str, status: Status| detail(id, status).task.clone();
     let rows = [
         row("t_00000001", Status::Ready),
         row("t_00000002", Status::Running),

@@ -398,7 +398,7 @@ fn why_a_task_waits_is_said_once() {
 #[test]
 fn what_waits_is_told_from_its_row_alone() {
     let row = |status: Status, started: bool, blocked: bool| {
-        let mut t = detail("t_00000001", status).task;
+        let mut t = detail("t_00000001", status).task.clone();
         t.started_at = started.then(|| ago(900));
         t.block_kind = blocked.then(|| "needs_input".into());
         crate::route::seen::may_wait(&t)
