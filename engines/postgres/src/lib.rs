@@ -17,7 +17,7 @@ mod writes;
 
 use std::cell::{Cell, OnceCell};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -449,6 +449,10 @@ impl Board for PostgresBoard {
         let mut links = self.read(|server| reads::links(server, of))?;
         links.sort_unstable();
         Ok(links)
+    }
+
+    fn waiting(&mut self) -> Result<BTreeSet<String>> {
+        self.read(reads::waiting)
     }
 
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {

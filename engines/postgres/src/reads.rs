@@ -261,6 +261,14 @@ pub(crate) fn links(server: &mut Server, of: &[Status]) -> Result<Vec<Link>, Fau
     Ok(server.rows(sql, &[of, MANY.into()])?.iter().map(one).collect())
 }
 
+/// The tasks in `todo` of which a parent is open. All open tasks are read from one index, and of each that waits its links: no parent is looked up.
+pub(crate) fn waiting(server: &mut Server) -> Result<BTreeSet<String>, Fault> {
+    let open: Arg<'_> = Status::OPEN.iter().map(Status::as_str).collect();
+    let sql = "SELECT c.id FROM tasks c, LATERAL (SELECT parent_id FROM task_links WHERE child_id = c.id LIMIT $2) l \
+         WHERE c.status = 'todo' AND l.parent_id IN (SELECT id FROM tasks WHERE status = ANY($1) OFFSET 0)";
+    Ok(server.rows(sql, &[open, MANY.into()])?.iter().map(|row| row.get(0)).collect())
+}
+
 /// How many free tasks are looked for at first behind the place where it begins, and then. Those that others are just taking are among them, and that are at most as many
 /// as there are connections.
 const FREE: [i64; 2] = [64, 4_096];

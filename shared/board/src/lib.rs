@@ -836,6 +836,16 @@ pub trait Board {
     /// The board cannot be read.
     fn links(&mut self, of: &[Status]) -> Result<Vec<Link>>;
 
+    /// Tasks in `todo` of which a parent is open. One whose open parents are all in states that this version does not know may be missing.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn waiting(&mut self) -> Result<BTreeSet<String>> {
+        let is_open = |link: &Link| link.status.as_ref().is_some_and(|status| Status::OPEN.contains(status));
+        let links = self.links(&[Status::Todo])?.into_iter();
+        Ok(links.filter(is_open).map(|link| link.child).collect())
+    }
+
     /// The whole story of some tasks, from one snapshot, but for the [`Fronts`] of their comments; unknown ids are left out.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Rows for tests of what decides: plain data with the least that a rule asks for; and a board over another one.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -171,6 +172,9 @@ impl<T: Over> Board for T {
     }
     fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
         self.reach(Call::Read)?.links(of)
+    }
+    fn waiting(&mut self) -> Result<BTreeSet<String>> {
+        self.reach(Call::Read)?.waiting()
     }
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
         self.reach(Call::Look(ids))?.look(ids)
