@@ -451,6 +451,14 @@ impl Board for PostgresBoard {
         Ok(links)
     }
 
+    fn assignees(&mut self) -> Result<BTreeSet<String>> {
+        self.read(reads::assignees)
+    }
+
+    fn next_of(&mut self, of: &[Option<&str>], most: usize) -> Result<Vec<Task>> {
+        self.read(|server| reads::next_of(server, of, most))
+    }
+
     fn waiting(&mut self) -> Result<BTreeSet<String>> {
         self.read(reads::waiting)
     }

@@ -220,6 +220,14 @@ impl Board for KeptBoard {
         self.reads.borrow_mut().board.links(of)
     }
 
+    fn assignees(&mut self) -> Result<BTreeSet<String>> {
+        self.reads.borrow_mut().board.assignees()
+    }
+
+    fn next_of(&mut self, of: &[Option<&str>], most: usize) -> Result<Vec<Task>> {
+        self.reads.borrow_mut().board.next_of(of, most)
+    }
+
     fn waiting(&mut self) -> Result<BTreeSet<String>> {
         self.reads.borrow_mut().board.waiting()
     }

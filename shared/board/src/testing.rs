@@ -173,6 +173,12 @@ impl<T: Over> Board for T {
     fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
         self.reach(Call::Read)?.links(of)
     }
+    fn assignees(&mut self) -> Result<BTreeSet<String>> {
+        self.reach(Call::Read)?.assignees()
+    }
+    fn next_of(&mut self, of: &[Option<&str>], most: usize) -> Result<Vec<Task>> {
+        self.reach(Call::Read)?.next_of(of, most)
+    }
     fn waiting(&mut self) -> Result<BTreeSet<String>> {
         self.reach(Call::Read)?.waiting()
     }

@@ -1,5 +1,6 @@
 //! No statement goes through a whole table: on a board of many tasks, never analysed and analysed.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
@@ -48,6 +49,8 @@ fn everything(board: &mut PostgresBoard) {
     assert_eq!(board.links(&[Status::Todo]).unwrap().len(), 400);
     // Each waits for a task that is ready.
     assert_eq!(board.waiting().unwrap().len(), 400);
+    assert_eq!(board.assignees().unwrap(), BTreeSet::from(["luna".to_owned()]));
+    assert_eq!(board.next_of(&[None, Some("luna")], 50).unwrap().len(), 50);
     assert_eq!(board.look(&running[..100]).unwrap().len(), 100);
     let full = look(board, "t_00000032");
     assert!(full.is_truncated && full.comments.len() >= 50);
