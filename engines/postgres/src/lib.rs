@@ -17,7 +17,7 @@ mod writes;
 
 use std::cell::{Cell, OnceCell};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -449,6 +449,18 @@ impl Board for PostgresBoard {
         let mut links = self.read(|server| reads::links(server, of))?;
         links.sort_unstable();
         Ok(links)
+    }
+
+    fn assignees(&mut self) -> Result<BTreeSet<String>> {
+        self.read(reads::assignees)
+    }
+
+    fn next_of(&mut self, of: &[Option<&str>], most: usize) -> Result<Vec<Task>> {
+        self.read(|server| reads::next_of(server, of, most))
+    }
+
+    fn waiting(&mut self) -> Result<BTreeSet<String>> {
+        self.read(reads::waiting)
     }
 
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {

@@ -261,9 +261,90 @@ pub(crate) fn links(server: &mut Server, of: &[Status]) -> Result<Vec<Link>, Fau
     Ok(server.rows(sql, &[of, MANY.into()])?.iter().map(one).collect())
 }
 
+/// The tasks in `todo` of which a parent is open. All open tasks are read from one index, and of each that waits its links: no parent is looked up.
+pub(crate) fn waiting(server: &mut Server) -> Result<BTreeSet<String>, Fault> {
+    let open: Arg<'_> = Status::OPEN.iter().map(Status::as_str).collect();
+    let sql = "SELECT c.id FROM tasks c, LATERAL (SELECT parent_id FROM task_links WHERE child_id = c.id LIMIT $2) l \
+         WHERE c.status = 'todo' AND l.parent_id IN (SELECT id FROM tasks WHERE status = ANY($1) OFFSET 0)";
+    Ok(server.rows(sql, &[open, MANY.into()])?.iter().map(|row| row.get(0)).collect())
+}
+
 /// How many free tasks are looked for at first behind the place where it begins, and then. Those that others are just taking are among them, and that are at most as many
 /// as there are connections.
 const FREE: [i64; 2] = [64, 4_096];
+
+/// What makes a task free for some profiles, as SQL.
+struct Free<'a> {
+    /// Those that were passed over, and the profiles.
+    args: Vec<Arg<'a>>,
+    /// Of each profile.
+    whose: Vec<String>,
+    /// In each state.
+    states: [String; 2],
+    /// The first ones of each profile in each state; the argument behind the others is how many.
+    parts: Vec<String>,
+}
+
+impl<'a> Free<'a> {
+    /// `None` where no profile is named.
+    fn of(of: &[Option<&'a str>], passed: &'a [String]) -> Option<Free<'a>> {
+        let mut args: Vec<Arg<'_>> = vec![passed.iter().map(String::as_str).collect()];
+        let mut whose = Vec::new();
+        for profile in of {
+            match profile {
+                Some(profile) => {
+                    args.push((*profile).into());
+                    whose.push(format!("assignee = ${}", args.len()));
+                }
+                None => whose.push("assignee IS NULL".to_owned()),
+            }
+        }
+        if whose.is_empty() {
+            return None;
+        }
+        let parent =
+            "EXISTS (SELECT FROM task_links l JOIN tasks p ON p.id = l.parent_id WHERE l.child_id = t.id";
+        let open = format!("{parent} AND p.status NOT IN ('done', 'archived'))");
+        let states = ["status = 'ready'".to_owned(), format!("status = 'todo' AND {parent})")];
+        let states =
+            states.map(|state| format!("{state} AND claim_lock IS NULL AND id <> ALL($1) AND NOT {open}"));
+        let next = args.len() + 1;
+        let part = |whose: &String, state: &String| {
+            format!(
+                "(SELECT id, priority, created_at FROM tasks t WHERE {whose} AND {state} \
+                 ORDER BY priority DESC, created_at, id LIMIT ${next})"
+            )
+        };
+        let parts = whose.iter().flat_map(|w| states.iter().map(move |s| part(w, s))).collect();
+        Some(Free { args, whose, states, parts })
+    }
+}
+
+/// The first tasks that are free for these profiles.
+pub(crate) fn next_of(server: &mut Server, of: &[Option<&str>], most: usize) -> Result<Vec<Task>, Fault> {
+    let Some(Free { mut args, parts, .. }) = Free::of(of, &[]) else { return Ok(Vec::new()) };
+    args.push(i64::try_from(most).unwrap_or(i64::MAX).into());
+    let sql = format!(
+        "SELECT {TASK} FROM tasks WHERE id = ANY(ARRAY(SELECT id FROM ({}) free \
+         ORDER BY priority DESC, created_at, id LIMIT ${}))",
+        parts.join(" UNION ALL "),
+        args.len()
+    );
+    let mut tasks: Vec<Task> = server.rows(&sql, &args)?.iter().map(task).collect();
+    tasks.sort_by_cached_key(|t| (Reverse(t.priority), t.created_at, t.id.clone()));
+    name(server, &mut tasks)?;
+    Ok(tasks)
+}
+
+/// To whom free tasks are assigned: in `ready` from one name to the next in the index.
+pub(crate) fn assignees(server: &mut Server) -> Result<BTreeSet<String>, Fault> {
+    let sql = "WITH RECURSIVE n(name) AS \
+         ((SELECT min(assignee) FROM tasks WHERE status = 'ready' AND claim_lock IS NULL) UNION ALL \
+         SELECT (SELECT min(assignee) FROM tasks WHERE status = 'ready' AND claim_lock IS NULL AND assignee > name) \
+         FROM n WHERE name IS NOT NULL) SELECT name FROM n WHERE name IS NOT NULL \
+         UNION SELECT assignee FROM tasks WHERE status = 'todo' AND assignee IS NOT NULL";
+    Ok(server.rows(sql, &[])?.iter().map(|row| row.get(0)).collect())
+}
 
 /// The next free task of these profiles that nobody else is just taking, locked until the transaction ends; none of those that were passed.
 /// One that it is to begin with is waited for: most others are only offered it, and let it be.
@@ -273,29 +354,11 @@ pub(crate) fn lock_next(
     begin: Begin<'_>,
     passed: &[String],
 ) -> Result<Option<String>, Fault> {
-    let mut args: Vec<Arg<'_>> = vec![passed.iter().map(String::as_str).collect()];
-    let mut whose = Vec::new();
-    for profile in of {
-        match profile {
-            Some(profile) => {
-                args.push((*profile).into());
-                whose.push(format!("assignee = ${}", args.len()));
-            }
-            None => whose.push("assignee IS NULL".to_owned()),
-        }
-    }
-    if whose.is_empty() {
-        return Ok(None);
-    }
-    let parent =
-        "EXISTS (SELECT FROM task_links l JOIN tasks p ON p.id = l.parent_id WHERE l.child_id = t.id";
-    let open = format!("{parent} AND p.status NOT IN ('done', 'archived'))");
-    let states = ["status = 'ready'".to_owned(), format!("status = 'todo' AND {parent})")];
-    let is_free = |state: &str| format!("{state} AND claim_lock IS NULL AND id <> ALL($1) AND NOT {open}");
+    let Some(Free { mut args, whose, states, parts }) = Free::of(of, passed) else { return Ok(None) };
     let next = args.len() + 1;
     if let Begin::With(id) = begin {
         args.push(id.into());
-        let [ready, todo] = states.each_ref().map(|state| is_free(state));
+        let [ready, todo] = &states;
         let sql = format!(
             "SELECT id FROM tasks t WHERE id = ${next} AND ({}) AND ({ready} OR {todo}) FOR NO KEY UPDATE",
             whose.join(" OR ")
@@ -305,14 +368,6 @@ pub(crate) fn lock_next(
         }
         args.pop();
     }
-    let part = |whose: &String, state: &String| {
-        format!(
-            "(SELECT id, priority, created_at FROM tasks t WHERE {whose} AND {} \
-             ORDER BY priority DESC, created_at, id LIMIT ${next})",
-            is_free(state)
-        )
-    };
-    let parts: Vec<String> = whose.iter().flat_map(|w| states.iter().map(move |s| part(w, s))).collect();
     // The rows are looked at again as they are once they are locked.
     let sql = format!(
         "SELECT id FROM tasks WHERE id = ANY(ARRAY(SELECT id FROM ({}) free ORDER BY priority DESC, created_at, id \

@@ -1,7 +1,7 @@
 //! Boards that several looks of one command share: each is opened once, and what was read of it is kept until the board is written.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -219,6 +219,18 @@ impl Board for KeptBoard {
 
     fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
         self.reads.borrow_mut().board.links(of)
+    }
+
+    fn assignees(&mut self) -> Result<BTreeSet<String>> {
+        self.reads.borrow_mut().board.assignees()
+    }
+
+    fn next_of(&mut self, of: &[Option<&str>], most: usize) -> Result<Vec<Task>> {
+        self.reads.borrow_mut().board.next_of(of, most)
+    }
+
+    fn waiting(&mut self) -> Result<BTreeSet<String>> {
+        self.reads.borrow_mut().board.waiting()
     }
 
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {

@@ -880,12 +880,43 @@ pub trait Board {
         self.glance(&Status::OPEN.into_iter().chain(unknown).collect::<Vec<_>>())
     }
 
+    /// To whom the tasks are assigned that [`Board::take_next`] may offer, as they are spelled there. Others of tasks in `ready` and `todo` may be
+    /// among them.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn assignees(&mut self) -> Result<BTreeSet<String>> {
+        let tasks = self.glance(&[Status::Ready, Status::Todo])?;
+        Ok(tasks.into_iter().filter_map(|t| t.assignee).collect())
+    }
+
+    /// The first tasks of these profiles that [`Board::take_next`] would offer, at least `most` of them where there are so many. Later ones, and
+    /// others in `ready` and `todo`, may be among them.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn next_of(&mut self, of: &[Option<&str>], _most: usize) -> Result<Vec<Task>> {
+        let mut tasks = self.glance(&[Status::Ready, Status::Todo])?;
+        tasks.retain(|t| of.contains(&t.assignee.as_deref()));
+        Ok(tasks)
+    }
+
     /// What every task in one of these states waits for, or waited for: also what is not on the board, which [`Detail::parents`] leaves
     /// out. From one snapshot, in the order of their ids.
     ///
     /// # Errors
     /// The board cannot be read.
     fn links(&mut self, of: &[Status]) -> Result<Vec<Link>>;
+
+    /// Tasks in `todo` of which a parent is open. One whose open parents are all in states that this version does not know may be missing.
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn waiting(&mut self) -> Result<BTreeSet<String>> {
+        let is_open = |link: &Link| link.status.as_ref().is_some_and(|status| Status::OPEN.contains(status));
+        let links = self.links(&[Status::Todo])?.into_iter();
+        Ok(links.filter(is_open).map(|link| link.child).collect())
+    }
 
     /// The whole story of some tasks, from one snapshot, but for the [`Fronts`] of their comments; unknown ids are left out.
     ///

@@ -1,5 +1,6 @@
 //! Rows for tests of what decides: plain data with the least that a rule asks for; and a board over another one.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -171,6 +172,15 @@ impl<T: Over> Board for T {
     }
     fn links(&mut self, of: &[Status]) -> Result<Vec<Link>> {
         self.reach(Call::Read)?.links(of)
+    }
+    fn assignees(&mut self) -> Result<BTreeSet<String>> {
+        self.reach(Call::Read)?.assignees()
+    }
+    fn next_of(&mut self, of: &[Option<&str>], most: usize) -> Result<Vec<Task>> {
+        self.reach(Call::Read)?.next_of(of, most)
+    }
+    fn waiting(&mut self) -> Result<BTreeSet<String>> {
+        self.reach(Call::Read)?.waiting()
     }
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>> {
         self.reach(Call::Look(ids))?.look(ids)

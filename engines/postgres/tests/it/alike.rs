@@ -15,7 +15,7 @@ use testkit::memory::MemoryBoard;
 use crate::races::{NOW, step, trail};
 use crate::server::{PATIENCE, shared};
 
-const TASKS: [&str; 3] = ["t_000000a1", "t_000000b2", "t_000000c3"];
+const TASKS: [&str; 5] = ["t_000000a1", "t_000000b2", "t_000000c3", "t_000000d4", "t_000000e5"];
 const PROFILES: [&str; 2] = ["luna", "nova"];
 
 /// How many stories: `WATCHBILL_STORIES`, or 40.
@@ -30,6 +30,8 @@ struct Act {
     task: usize,
     other: usize,
     flag: bool,
+    /// Which tasks a new one waits for, and which parents are archived: a bit for each.
+    parents: u8,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +41,10 @@ enum What {
     Take,
     Beat,
     Complete,
+    /// Ends a parent that the task still waits for: it is done, or archived.
+    EndParent,
+    /// Ends all of them in one part, or all but one: some are done, and some archived.
+    EndParents,
     Block,
     Requeue,
     Release,
@@ -61,12 +67,14 @@ enum What {
     Both,
 }
 
-const ALL: [What; 22] = [
+const ALL: [What; 24] = [
     What::Add,
     What::Claim,
     What::Take,
     What::Beat,
     What::Complete,
+    What::EndParent,
+    What::EndParents,
     What::Block,
     What::Requeue,
     What::Release,
@@ -88,14 +96,11 @@ const ALL: [What; 22] = [
 
 fn act() -> impl Strategy<Value = Act> {
     // Tasks have to be claimed before much can be done with them.
-    let often = [What::Claim, What::Claim, What::Take, What::Link, What::Link, What::Complete];
+    let often =
+        [What::Claim, What::Claim, What::Take, What::Link, What::Link, What::Complete, What::EndParent];
     let what = (0..ALL.len() + often.len()).prop_map(move |n| *ALL.iter().chain(&often).nth(n).unwrap());
-    (what, 0..TASKS.len(), 0..TASKS.len(), any::<bool>()).prop_map(|(what, task, other, flag)| Act {
-        what,
-        task,
-        other,
-        flag,
-    })
+    let all = (what, 0..TASKS.len(), 0..TASKS.len(), any::<bool>(), any::<u8>());
+    all.prop_map(|(what, task, other, flag, parents)| Act { what, task, other, flag, parents })
 }
 
 /// One of the two, and what it saw before. Numbers of runs and marks are counted by their first appearance.
@@ -133,6 +138,13 @@ impl<'b> One<'b> {
         self.board.look(&[TASKS[task].to_owned()]).unwrap().pop()
     }
 
+    /// The parents that a task waits for.
+    fn open_parents(&mut self, task: usize) -> Vec<Detail> {
+        let parents = self.seen(task).map(|d| d.parents).unwrap_or_default();
+        let open = parents.into_iter().filter(|p| !p.status.frees_children()).map(|p| p.id);
+        self.board.look(&open.collect::<Vec<_>>()).unwrap()
+    }
+
     fn applied(&mut self, now: Time, steps: &[Step]) -> Vec<String> {
         let mut outcomes = self.board.apply(now, steps, PATIENCE).unwrap();
         for outcome in &mut outcomes {
@@ -155,11 +167,26 @@ impl<'b> One<'b> {
                     idempotency_key: key,
                     ..NewTask::default()
                 };
-                // It waits for all that were made before it.
-                let parents: Vec<String> = TASKS[..act.task].iter().map(|id| (*id).to_owned()).collect();
-                let parents = if act.flag { parents } else { Vec::new() };
+                let is_parent = |n: usize| n != act.task && act.parents >> n & 1 == 1;
+                let parents = (0..TASKS.len()).filter(|n| is_parent(*n)).map(|n| TASKS[n].to_owned());
+                let parents: Vec<String> = parents.collect();
                 let status = if parents.is_empty() { Status::Ready } else { Status::Todo };
                 self.applied(now, &[step(id, None, hermes::created(status, task, &parents, &trail()))])
+            }
+            What::EndParent | What::EndParents => {
+                let mut open = self.open_parents(act.task);
+                match (open.len(), act.what) {
+                    (0, _) => {}
+                    (all, What::EndParent) => open = vec![open.swap_remove(act.other % all)],
+                    (all, _) => open.rotate_left(act.other % all),
+                }
+                open.truncate(open.len().max(1) - usize::from(act.flag && open.len() > 1));
+                let end = |(nth, d): (usize, &Detail)| match act.parents >> nth & 1 {
+                    1 => step(&d.task.id, Some(d), hermes::archived(d, &trail())),
+                    _ => step(&d.task.id, Some(d), hermes::completed(d, None, None, &trail())),
+                };
+                let steps: Vec<Step> = open.iter().enumerate().map(end).collect();
+                self.applied(now, &steps)
             }
             What::Take => {
                 let of = [Some(PROFILES[act.other % 2])];
@@ -265,6 +292,18 @@ impl<'b> One<'b> {
         turns.iter_mut().filter_map(|(_, e)| e.run.as_mut()).for_each(|run| self.number(run));
         let (links, ended) =
             (self.board.links(&Status::OPEN).unwrap(), self.board.ended(Time(0), 100).unwrap());
+        let waiting = self.board.waiting().unwrap();
+        // What may be offered, in the order in which it is. More may be told, and is left out.
+        let free = |board: &mut dyn Board, of: &[Option<&str>]| -> Vec<(String, Option<String>)> {
+            let tasks = board.next_of(of, 100).unwrap();
+            let free = board.look(&tasks.into_iter().map(|t| t.id).collect::<Vec<_>>()).unwrap();
+            let free = free.into_iter().filter(|d| d.may_be_claimed(true).is_ok());
+            free.map(|d| (d.task.id, d.task.assignee)).collect()
+        };
+        let of = PROFILES.map(Some);
+        let free = [&of[..1], &of, &[None]].map(|of| free(self.board, of));
+        let assignees = self.board.assignees().unwrap();
+        assert!(free.iter().flatten().all(|(_, to)| to.as_ref().is_none_or(|to| assignees.contains(to))));
         let keys: Vec<_> =
             (0..TASKS.len()).map(|n| self.board.with_key(&format!("key {n}")).unwrap()).collect();
         let mut states: Vec<String> = self.board.states().unwrap().iter().map(Status::to_string).collect();
@@ -274,7 +313,7 @@ impl<'b> One<'b> {
             format!("{runs:?}"),
             format!("{events:?}"),
             format!("{turns:?}"),
-            format!("{links:?} {ended:?} {keys:?} {states:?}"),
+            format!("{links:?} {waiting:?} {free:?} {ended:?} {keys:?} {states:?}"),
         ]
     }
 }
@@ -304,8 +343,13 @@ fn random_stories_are_told_alike() {
                 Err(TestCaseError::fail(format!("{what}: memory first, PostgreSQL second: {first:#?}")))
             }
         };
-        // All are there; the last one waits for the others. What comes then may add one again.
-        let all = (0..TASKS.len()).map(|task| Act { what: What::Add, task, other: 0, flag: task == 2 });
+        // All are there but the last one, which waits for any of them once it is added; two of them wait for the first two. What comes then
+        // may add one again.
+        let add = |task| {
+            let parents = if task < 2 { 0 } else { 0b11 };
+            Act { what: What::Add, task, other: 0, flag: false, parents }
+        };
+        let all = (0..TASKS.len() - 1).map(add);
         for (nth, act) in all.chain(acts).enumerate() {
             let now = NOW.plus(i64::try_from(nth).unwrap() * 7);
             let outcomes = memory.does(now, act);

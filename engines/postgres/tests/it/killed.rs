@@ -12,18 +12,22 @@ use std::time::Duration;
 
 use base::cause::Cause;
 use base::error::{Kind, Result};
+use board::copy;
 use board::pause::Pause;
+use board::prune::prune;
 use board::{
-    Answer, Attendance, Begin, Board, Change, Detail, Duty, Mode, NewTask, Outcome, Status, Step, hermes,
+    Answer, Attendance, Begin, Board, BoardId, Change, Detail, Duty, Location, Mode, NewTask, Outcome,
+    Status, Step, hermes,
 };
 use postgres::Client;
 use watchbill_postgres::{PostgresBoard, Secrets};
 
 use crate::clients::is_sound;
 use crate::full::dead_workers;
-use crate::programs::Machine;
+use crate::programs::{Machine, owner_after};
 use crate::races::{NOW, add, look, step, trail};
 use crate::server::{PATIENCE, Place, Server, started, wait_for};
+use crate::upgrading;
 
 /// Stands between clients and their server, and ends a connection behind a statement: the server gets it, and its answer is lost.
 struct Cutter {
@@ -205,12 +209,23 @@ const WRITES: &[(&str, Does)] = &[
     }),
     ("attend", attends),
     ("forget a host", |b, _| b.forget_host("h2").map(|()| "forgotten".into())),
+    // What it removed is not told of a try whose answer was lost.
+    ("prune", |b, p| prune(b, NOW, false, p).map(|_| "pruned".into())),
     ("pause", |b, _| {
         let pause =
             Pause { until: Some(NOW.plus(60)), reason: Some("move".into()), by: None, since: Some(NOW) };
         b.set_pause(Some(&pause)).map(|()| "paused".into())
     }),
 ];
+
+/// Two tasks that are over for long, with all that belongs to them, of which one was what the other waited for.
+const OVER: &str = "
+INSERT INTO tasks (id, title, status, created_at) VALUES ('t_000000f6', 'Old', 'done', 1), ('t_000000f7', 'Older', 'archived', 1);
+INSERT INTO task_links VALUES ('t_000000f7', 't_000000f6');
+INSERT INTO task_events (task_id, kind, created_at) VALUES ('t_000000f6', 'created', 1), ('t_000000f6', 'claimed', 1), ('t_000000f6', 'heartbeat', 1), ('t_000000f7', 'created', 1);
+INSERT INTO task_comments (task_id, author, body, created_at) VALUES ('t_000000f6', 'rosa', 'hello', 1);
+INSERT INTO task_runs (task_id, status, outcome, started_at, ended_at) VALUES ('t_000000f6', 'done', 'completed', 1, 2);
+";
 
 const TABLES: [&str; 8] =
     ["tasks", "task_links", "task_runs", "task_events", "task_comments", "writes", "hosts", "meta"];
@@ -269,6 +284,7 @@ fn a_client_that_is_killed_at_any_statement_leaves_all_of_a_write_or_none() {
         add(&mut board, CHILD, Status::Todo, &[RUNNING]);
     }
     hand.batch_execute("INSERT INTO hosts VALUES ('h2', 'boot 2', 'heal', 1, 1, 1)").unwrap();
+    hand.batch_execute(OVER).unwrap();
     save(&mut hand);
     let before = rows(&mut hand);
     for (name, does) in WRITES {
@@ -340,6 +356,128 @@ fn a_board_whose_maker_lost_an_answer_is_made_once_and_whole() {
         let kind = made(&place.url).unwrap_err().kind;
         assert_eq!(kind, Kind::Partial, "{nth}");
         nth += 1;
+    }
+}
+
+/// What an owner does to a board: it is done as well on a board that is made anew for each try.
+struct Deed {
+    name: &'static str,
+    /// Makes the board.
+    made: fn(&Server, &str) -> Client,
+    does: fn(&str, Duration) -> Result<()>,
+    /// What it changes.
+    shows: fn(&mut Client) -> Vec<String>,
+}
+
+const NONE: Secrets = Secrets { file: None };
+
+fn empty(server: &Server, name: &str) -> Client {
+    let url = server.url("watchbill", name);
+    PostgresBoard::create(&url, PATIENCE, &NONE).unwrap();
+    Place { server, name: name.to_owned(), url }.hand()
+}
+
+/// Who may do what on a board, without its name.
+fn rights(hand: &mut Client) -> Vec<String> {
+    let sql = "SELECT 'table ' || relname || ' ' || coalesce(relacl::text, '') FROM pg_class \
+         WHERE relnamespace = current_schema()::regnamespace \
+         UNION ALL SELECT 'column ' || attrelid::regclass || '.' || attname || ' ' || attacl::text FROM pg_attribute \
+         WHERE attrelid IN (SELECT oid FROM pg_class WHERE relnamespace = current_schema()::regnamespace) AND attacl IS NOT NULL \
+         UNION ALL SELECT 'schema ' || coalesce(nspacl::text, '') FROM pg_namespace WHERE oid = current_schema()::regnamespace \
+         UNION ALL SELECT 'role ' || rolname || ' ' || rolcanlogin FROM pg_roles WHERE starts_with(rolname, current_schema() || '_') \
+         UNION ALL SELECT 'member ' || roleid::regrole || ' ' || member::regrole FROM pg_auth_members \
+         WHERE starts_with(roleid::regrole::text, current_schema() || '_') ORDER BY 1";
+    let name: String = hand.query_one("SELECT current_schema()::text", &[]).unwrap().get(0);
+    hand.query(sql, &[]).unwrap().iter().map(|row| row.get::<_, String>(0).replace(&name, "BOARD")).collect()
+}
+
+const DEEDS: [Deed; 3] = [
+    Deed {
+        name: "upgrade",
+        made: |server, name| upgrading::old(server, name).1,
+        does: |url, patience| PostgresBoard::upgrade(url, patience, &NONE).map(drop),
+        shows: |hand| {
+            let version = format!("{:?}", upgrading::version(hand));
+            upgrading::shape(hand).into_iter().chain([version]).collect()
+        },
+    },
+    Deed {
+        name: "grant",
+        made: empty,
+        does: |url, patience| {
+            PostgresBoard::grant(url, &["kestrel".to_owned()], &["merlin".to_owned()], patience, &NONE)
+        },
+        shows: rights,
+    },
+    Deed {
+        name: "copy",
+        made: empty,
+        does: |url, patience| {
+            let folder = tempfile::tempdir().unwrap();
+            let at = Location::from(folder.path().join("own.db"));
+            board::create(&at, PATIENCE).unwrap();
+            let mut from =
+                board::open(&BoardId { at, slug: None, root: None }, Mode::Change, PATIENCE).unwrap();
+            let steps = [new(PARENT, &[]), new(CHILD, &[PARENT.to_owned()])];
+            from.apply(NOW, &steps, PATIENCE).unwrap();
+            let mut to = PostgresBoard::open(url, Mode::Change, patience, &NONE)?;
+            let plan = copy::plan(&mut *from, &to.id().at)?;
+            copy::copy(&mut *from, &mut to, &plan, NOW, &trail(), patience).map(drop)
+        },
+        shows: |hand| rows(hand).into_iter().filter(|row| !row.starts_with("meta ")).collect(),
+    },
+];
+
+#[test]
+fn what_an_owner_does_that_is_killed_at_any_statement_is_done_whole_or_not_at_all() {
+    let Some(server) = started(&["fsync=off", "max_connections=20"]) else { return };
+    let cutter = Cutter::before(&server);
+    drop(owner_after(&server, "CREATE ROLE kestrel LOGIN; CREATE ROLE merlin LOGIN"));
+    for Deed { name, made, does, shows } in DEEDS {
+        let board = |what: &str| {
+            let board = format!("{name}_{what}");
+            let place = Place { server: &server, name: board.clone(), url: server.url("watchbill", &board) };
+            (made(&server, &board), cutter.url(&place), place.url)
+        };
+        let (mut hand, url, _) = board("whole");
+        let before = shows(&mut hand);
+        cutter.cuts(0, false);
+        does(&url, PATIENCE).unwrap();
+        let (all, after) = (cutter.sent(), shows(&mut hand));
+        assert_ne!(before, after, "{name}");
+        let (mut none, mut whole) = (0, 0);
+        for nth in 1..=all {
+            let at = format!("{name}: {nth} of {all} statements");
+            let (mut hand, url, direct) = board(&format!("killed{nth}"));
+            cutter.cuts(nth, true);
+            let told = does(&url, Duration::ZERO);
+            assert!(cutter.has_cut(), "{at}");
+            settled(&mut hand);
+            let found = shows(&mut hand);
+            assert!(found == before || found == after, "{at}: {told:?}\n{before:#?}\n{found:#?}");
+            if found == after {
+                whole += 1;
+            } else {
+                none += 1;
+                does(&direct, PATIENCE).unwrap_or_else(|e| panic!("{at}: done anew: {e}"));
+                assert_eq!(shows(&mut hand), after, "{at}: done anew");
+            }
+
+            // Its connection alone. What says that it failed is not done.
+            let (mut hand, url, direct) = board(&format!("lost{nth}"));
+            cutter.cuts(nth, false);
+            let told = does(&url, PATIENCE);
+            assert!(cutter.has_cut(), "{at}");
+            settled(&mut hand);
+            if let Err(e) = told {
+                // A copy is not begun again by itself.
+                assert_eq!((name, shows(&mut hand) == before), ("copy", true), "{at}: tried again: {e}");
+                does(&direct, PATIENCE).unwrap();
+            }
+            assert_eq!(shows(&mut hand), after, "{at}: tried again");
+        }
+        assert!(none > 0 && whole > 0, "{name}: {none} before, {whole} after its end");
+        println!("{name}: {all} statements, the board as before behind {none}, as after behind {whole}");
     }
 }
 

@@ -139,7 +139,7 @@ fn median_of(all: &[Pass], part: fn(&Pass) -> f64) -> f64 {
     median(all.iter().map(part).collect())
 }
 
-/// Tasks that were done days ago: three events, an attempt and a comment each.
+/// Tasks that were done days ago: three events, an attempt and a comment each. Each second one waited for the one before it.
 fn history(hand: &mut Client, tasks: usize) {
     let sql = "
 INSERT INTO tasks (id, title, body, status, assignee, created_at, started_at, completed_at)
@@ -153,6 +153,8 @@ INSERT INTO task_runs (task_id, profile, status, outcome, started_at, ended_at, 
   FROM generate_series(1, $1) n;
 INSERT INTO task_comments (task_id, author, body, created_at)
   SELECT 't_' || lpad(to_hex(n), 8, '0'), 'rosa', 'note', now_s() - 863000 FROM generate_series(1, $1) n;
+INSERT INTO task_links SELECT 't_' || lpad(to_hex(n - 1), 8, '0'), 't_' || lpad(to_hex(n), 8, '0')
+  FROM generate_series(2, $1, 2) n;
 ";
     hand.batch_execute("SET synchronous_commit = off").unwrap();
     hand.batch_execute(&sql.replace("$1", &tasks.to_string())).unwrap();
@@ -229,7 +231,8 @@ impl Drop for Workers {
     }
 }
 
-/// `passes`: an idle pass of `heal --dry-run` on boards of several sizes (`WATCHBILL_MEASURE_TASKS`), from several distances.
+/// `passes`: an idle pass of `heal --dry-run` on boards of several sizes (`WATCHBILL_MEASURE_TASKS`), from several distances
+/// in milliseconds (`WATCHBILL_MEASURE_DISTANCES`).
 #[test]
 fn an_idle_pass_by_size_and_distance() {
     if !is_asked_for("passes") {
@@ -258,8 +261,9 @@ fn an_idle_pass_by_size_and_distance() {
         })
         .collect();
     hand.batch_execute("CHECKPOINT").unwrap();
+    let distances = numbers("WATCHBILL_MEASURE_DISTANCES", "0,5,150").into_iter().map(|ms| ms as u64);
     let ways: Vec<(u64, Distance)> =
-        [0, 5, 150].map(|ms| (ms, Distance::to(&server.folder, Duration::from_millis(ms)))).into();
+        distances.map(|ms| (ms, Distance::to(&server.folder, Duration::from_millis(ms)))).collect();
     let mut figures: BTreeMap<(usize, u64), Vec<Pass>> = BTreeMap::new();
     for (ms, way) in &ways {
         // The first round counts for nothing.
@@ -296,11 +300,39 @@ fn an_idle_pass_by_size_and_distance() {
             load()
         );
     }
-    let (_, place, machine, _) = boards.last().unwrap();
-    forget(&mut hand);
-    timed(machine.command_on(&place.url, &["heal", "--dry-run"]));
+    let by_size = boards.iter().map(|(tasks, place, machine, _)| {
+        forget(&mut hand);
+        timed(machine.command_on(&place.url, &["heal", "--dry-run"]));
+        (*tasks, buffers(&mut hand))
+    });
+    grown(&by_size.collect::<Vec<_>>());
     println!("\nThe statements of one pass on the largest board:\n");
     dearest(&mut hand, 40);
+}
+
+/// Buffers of each statement since they were forgotten.
+fn buffers(hand: &mut Client) -> BTreeMap<String, i64> {
+    let sql = "SELECT regexp_replace(left(query, 60) || '... ' || right(query, 110), '\\s+', ' ', 'g'), \
+               sum(shared_blks_hit + shared_blks_read)::bigint FROM public.pg_stat_statements \
+               WHERE query NOT LIKE '%pg_stat_statements%' GROUP BY 1";
+    hand.query(sql, &[]).unwrap().iter().map(|row| (row.get(0), row.get(1))).collect()
+}
+
+/// What each statement of a pass reads on the smallest board and on the others; first what grows most.
+fn grown(by_size: &[(usize, BTreeMap<String, i64>)]) {
+    let statements: BTreeSet<&String> = by_size.iter().flat_map(|(_, all)| all.keys()).collect();
+    let of = |statement: &String| -> Vec<i64> {
+        by_size.iter().map(|(_, all)| all.get(statement).copied().unwrap_or_default()).collect()
+    };
+    let mut rows: Vec<(Vec<i64>, &String)> = statements.into_iter().map(|one| (of(one), one)).collect();
+    rows.sort_by_key(|(all, _)| all[0] - all[all.len() - 1]);
+    println!("\nThe buffers of each statement, by the number of tasks:\n");
+    let sizes: Vec<String> = by_size.iter().map(|(tasks, _)| tasks.to_string()).collect();
+    println!("| {} | statement |\n|{}---|", sizes.join(" | "), "---:|".repeat(sizes.len()));
+    for (all, statement) in rows {
+        let all: Vec<String> = all.iter().map(i64::to_string).collect();
+        println!("| {} | `{statement}` |", all.join(" | "));
+    }
 }
 
 /// `words`: what one claim, heartbeat and end costs the server, on a board of `WATCHBILL_MEASURE_TASKS`.
@@ -613,8 +645,12 @@ fn eight_hosts_with_many_workers() {
                 match done.status.code() {
                     Some(0) if said.contains(" done") => took.push(began.elapsed().as_secs_f64() * 1e3),
                     Some(0) => break took,
-                    // Its unit starts it again.
-                    Some(75) => _ = busy.fetch_add(1, Ordering::Relaxed),
+                    // Its unit starts it again after so long (`RestartSec` of watchbill-worker@.service). At once, 400 processes that
+                    // could not connect in time keep the next ones from it.
+                    Some(75) => {
+                        busy.fetch_add(1, Ordering::Relaxed);
+                        std::thread::sleep(Duration::from_secs(5));
+                    }
                     code => panic!("{code:?}: {said}{}", String::from_utf8_lossy(&done.stderr)),
                 }
             }

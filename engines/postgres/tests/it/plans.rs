@@ -1,5 +1,6 @@
 //! No statement goes through a whole table: on a board of many tasks, never analysed and analysed.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
@@ -46,6 +47,10 @@ fn everything(board: &mut PostgresBoard) {
     assert_eq!(running.len(), 400);
     assert_eq!(board.glance(&Status::OPEN).unwrap().len(), 1_200);
     assert_eq!(board.links(&[Status::Todo]).unwrap().len(), 400);
+    // Each waits for a task that is ready.
+    assert_eq!(board.waiting().unwrap().len(), 400);
+    assert_eq!(board.assignees().unwrap(), BTreeSet::from(["luna".to_owned()]));
+    assert_eq!(board.next_of(&[None, Some("luna")], 50).unwrap().len(), 50);
     assert_eq!(board.look(&running[..100]).unwrap().len(), 100);
     let full = look(board, "t_00000032");
     assert!(full.is_truncated && full.comments.len() >= 50);
@@ -211,6 +216,36 @@ fn a_pass_reads_closely_only_what_its_own_host_may_decide() {
         .unwrap();
     let (_, one) = bytes();
     assert!((50_000..150_000).contains(&(one - all)), "{one} bytes and {all}");
+}
+
+/// A task that waits for an open one stays on the server, too; one whose parent ended is looked at, and freed.
+#[test]
+fn a_pass_reads_no_task_closely_that_waits_for_an_open_one() {
+    let Some(server) = shared() else { return };
+    let way = Distance::to(&server.folder, Duration::ZERO);
+    let fill = "INSERT INTO tasks (id, title, body, status, assignee, created_at)
+        SELECT 't_' || lpad(to_hex(n), 8, '0'), 'Task', repeat('word ', 10000), CASE WHEN n = 1 THEN 'blocked' ELSE 'todo' END, 'luna',
+        now_s() - 1200 FROM generate_series(1, 100) n;
+        INSERT INTO task_links SELECT 't_00000001', id FROM tasks WHERE status = 'todo'";
+    let place = server.board();
+    place.hand().batch_execute(fill).unwrap();
+    let machine = Machine::new("h1", &place.url);
+    machine.call(&["heal"]);
+    _ = way.counted();
+    let done = machine.command_on(&way.url(&place), &["heal", "--dry-run"]).output().unwrap();
+    let all = way.counted().1;
+    assert!(
+        all < 100_000 && done.stderr.is_empty(),
+        "{all} bytes, {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    // Its parent ended, and what ended it did not free it.
+    let ended = "UPDATE tasks SET status = 'done' WHERE id = 't_00000001';
+        INSERT INTO tasks (id, title, status, created_at) VALUES ('t_000000ff', 'Task', 'ready', now_s());
+        INSERT INTO task_links SELECT 't_000000ff', id FROM tasks WHERE status = 'todo' AND id <> 't_00000002'";
+    place.hand().batch_execute(ended).unwrap();
+    machine.call(&["heal"]);
+    assert_eq!(machine.said(&["board", "list", "--status", "ready"]).lines().count(), 2);
 }
 
 /// A host that was called gone came back: its worker of before is told of for as long as it lives, though another host has the task.

@@ -15,20 +15,20 @@ use crate::server::{PATIENCE, Server, shared};
 const NONE: Secrets = Secrets { file: None };
 
 /// A board of version 1.
-fn old(server: &Server, name: &str) -> (String, Client) {
+pub fn old(server: &Server, name: &str) -> (String, Client) {
     let schema = include_str!("schema_1.sql").replace("{schema}", name);
     let mut hand = owner_after(server, &format!("BEGIN; {schema}; COMMIT"));
     hand.batch_execute(&format!("SET search_path = {name}")).unwrap();
     (server.url("watchbill", name), hand)
 }
 
-fn version(hand: &mut Client) -> (i32, i32, i32) {
+pub fn version(hand: &mut Client) -> (i32, i32, i32) {
     let row = hand.query_one("SELECT version, min_reader, min_writer FROM meta", &[]).unwrap();
     (row.get(0), row.get(1), row.get(2))
 }
 
 /// All that a schema is made of, without its name.
-fn shape(hand: &mut Client) -> Vec<String> {
+pub fn shape(hand: &mut Client) -> Vec<String> {
     let sql = "SELECT 'column ' || table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable || ' ' || coalesce(column_default, '') \
            FROM information_schema.columns WHERE table_schema = current_schema() \
          UNION ALL SELECT 'index ' || indexdef FROM pg_indexes WHERE schemaname = current_schema() \

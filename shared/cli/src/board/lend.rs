@@ -476,7 +476,7 @@ impl Lending<'_> {
                         continue;
                     }
                     if !living.knows(&seen) {
-                        living = self.from.living(&seen, &whose, None)?;
+                        living = self.from.living(&seen, &whose, &living, None)?;
                     }
                     let nth =
                         last.filter(|(was, ..)| was.task.id == seen.task.id).map_or(1, |(.., nth)| nth + 1);

@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Hand, refused};
 use base::error::{Error, Result};
 use base::time::Time;
-use board::{Board, Detail, Shared, Status, Task};
+use board::{Board, Detail, Task};
 use config::{Config, span};
 use host::{Freed, Host};
 use ops::report::say;
 use policy::authorship::HAND;
+
+/// Of how many tasks processes are looked for at first: of more than the places at which a worker begins, see `run/queue.rs`.
+const FIRST: usize = 512;
 
 /// What the processes of this host showed, before the board was locked.
 #[derive(Default)]
@@ -37,7 +40,7 @@ impl Living {
 impl Hand<'_> {
     /// Refuses the claim of a task on which an earlier attempt is still at work. `worker`: for whom it is claimed.
     pub(super) fn nobody_works_on(&mut self, seen: &Detail, worker: Option<i64>) -> Result<()> {
-        match self.living(seen, &[], worker)?.at_work.get(&seen.task.id) {
+        match self.living(seen, &[], &Living::default(), worker)?.at_work.get(&seen.task.id) {
             Some(pid) => {
                 Err(at_work(&seen.task.id, *pid).hint(format!("wait for its end, or stop it: kill {pid}")))
             }
@@ -45,23 +48,24 @@ impl Hand<'_> {
         }
     }
 
-    /// Looks for processes of a task that is offered, and of all that may be offered next to a worker of these profiles: many
-    /// workers at once lose one task after the other to each other.
+    /// Looks for processes of a task that is offered, and of those that may be offered next to a worker of these profiles: many
+    /// workers at once lose one task after the other to each other. Of twice as many as the last time, so that the end of a list of which all are
+    /// passed over is reached.
     pub(super) fn living(
         &mut self,
         offered: &Detail,
         of: &[Option<&str>],
+        last: &Living,
         worker: Option<i64>,
     ) -> Result<Living> {
         let newest = self.board.recent_runs(1)?.last().map(|(_, run)| run.id);
         let newest = newest.max(offered.newest_run().map(|run| run.id));
         // A task that is claimed by its id is asked about alone.
         let free = match of {
-            [] => Shared::default(),
-            _ => self.board.glance(&[Status::Ready, Status::Todo])?,
+            [] => Vec::new(),
+            _ => self.board.next_of(of, FIRST.max(2 * last.tasks.len()))?,
         };
-        let free = free.iter().filter(|t| of.contains(&t.assignee.as_deref()));
-        let all: Vec<&Task> = free.chain([&offered.task]).collect();
+        let all: Vec<&Task> = free.iter().chain([&offered.task]).collect();
         let at_work = works_on(&mut *self.board, &self.here.host, self.here.now, self.config, &all, worker)?;
         let tasks = all.into_iter().map(|t| t.id.clone()).collect();
         Ok(Living { newest, tasks, at_work })

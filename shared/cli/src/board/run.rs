@@ -40,7 +40,7 @@ use fence::Fence;
 use logs::LogEnd;
 use logs::cache::Cache;
 use logs::operator_patterns::Patterns;
-use ops::pass::look::handover;
+use ops::pass::look::handover_on;
 use ops::report::say;
 use policy::authorship::HAND;
 use policy::runtime::{self, LogFiles};
@@ -218,7 +218,7 @@ impl Hand<'_> {
                         continue;
                     }
                     if !living.knows(&seen) {
-                        living = self.living(&seen, &whose, None)?;
+                        living = self.living(&seen, &whose, &living, None)?;
                     }
                     if living.is_at_work_on(&seen) {
                         continue;
@@ -323,10 +323,9 @@ impl Hand<'_> {
     }
 
     pub(super) fn handover(&mut self, id: &str) -> Result<Option<(Detail, Packet)>> {
-        let board = self.board.id().clone();
         let pass = self.here.pass(HAND, None, true);
         let mut cache = Cache::open(Cache::place(&env));
-        handover(&board, id, &mut self.here.tools(&pass, self.config, &mut cache, false))
+        handover_on(&mut *self.board, id, &mut self.here.tools(&pass, self.config, &mut cache, false))
     }
 
     /// The board's own log of a task, else one beside our memory, in a folder of this board's: another one may have a task of the

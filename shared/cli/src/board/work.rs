@@ -138,7 +138,7 @@ impl Hand<'_> {
             match (taken, offered) {
                 (Some((seen, run)), _) => return self.claimed(&seen, run),
                 (None, Some(seen)) if !living.knows(&seen) => {
-                    living = self.living(&seen, &whose, claim.pid)?;
+                    living = self.living(&seen, &whose, &living, claim.pid)?;
                 }
                 (None, Some(seen)) => terms = Some(self.terms(&seen, claim, worker, None)?),
                 (None, None) => {
@@ -150,8 +150,9 @@ impl Hand<'_> {
 
     /// The profile as the free tasks of the board spell it: one may be assigned to `Luna`, another one to `luna`.
     pub(super) fn names_of(&mut self, profile: &str) -> Result<BTreeSet<String>> {
-        let free = self.board.glance(&[Status::Ready, Status::Todo])?;
-        Ok(free.into_iter().filter(|t| is_of(t, profile)).filter_map(|t| t.assignee).collect())
+        let mut names = self.board.assignees()?;
+        names.retain(|name| is_of_profile(name, profile));
+        Ok(names)
     }
 
     /// Takes the next free task of these profiles, as [`board::Board::take_next`] offers it. Gives it with the run that it opened.

@@ -93,7 +93,12 @@ pub fn around<T>(
 pub(super) fn attend(board: &mut dyn Board, host: &Host, tools: &Tools<'_>) -> Result<Option<Attended>> {
     // A pass over one task judges no other one.
     let heals = tools.pass.program == HEAL && tools.pass.only.is_none();
-    let duty = if heals { Duty::Heals } else { Duty::Works };
+    let duty = match heals {
+        true => Duty::Heals,
+        // Also where the board is open for writing.
+        false if tools.pass.dry => Duty::Asks,
+        false => Duty::Works,
+    };
     several_hosts::attend(board, host, tools.pass.program, duty)
 }
 
@@ -104,7 +109,19 @@ pub(super) fn attend(board: &mut dyn Board, host: &Host, tools: &Tools<'_>) -> R
 /// The board cannot be read.
 pub fn handover(id: &BoardId, task: &str, tools: &mut Tools<'_>) -> Result<Option<(Detail, Packet)>> {
     let mut board = tools.open(id, Mode::Look)?;
-    around(&mut *board, tools, |world, pass| heal::handover(world, pass, task))
+    handover_on(&mut *board, task, tools)
+}
+
+/// The same on a board that is open.
+///
+/// # Errors
+/// The board cannot be read.
+pub fn handover_on(
+    board: &mut dyn Board,
+    task: &str,
+    tools: &mut Tools<'_>,
+) -> Result<Option<(Detail, Packet)>> {
+    around(board, tools, |world, pass| heal::handover(world, pass, task))
 }
 
 /// Where agents keep their logs, and what their tokens cost.

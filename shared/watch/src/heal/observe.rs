@@ -33,10 +33,16 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let quiet_enough = seconds(policy.grace.min(policy.lonely_grace));
     let rows = world.board.glance(&GLANCED)?;
     let held = if pass.only.is_none() { gone::held_elsewhere(world, &rows) } else { BTreeSet::new() };
-    let ids: Vec<String> = meant(&rows, pass.only.as_deref())
+    let mut suspects: Vec<&Task> = meant(&rows, pass.only.as_deref())
         .filter(|t| suspect(t, now, quiet_enough, own_board) && !held.contains(t.id.as_str()))
-        .map(|t| t.id.clone())
         .collect();
+    // A todo row without a claim is only looked at for a parent that ended, and most have none.
+    let may_wait = |t: &Task| t.status == Status::Todo && t.claim_lock.is_none();
+    if pass.only.is_none() && suspects.iter().any(|t| may_wait(t)) {
+        let waiting = world.board.waiting()?;
+        suspects.retain(|t| !may_wait(t) || !waiting.contains(&t.id));
+    }
+    let ids: Vec<String> = suspects.into_iter().map(|t| t.id.clone()).collect();
     let quiet_until = world.config.routing.quiet_until(now);
     let mut seen = Seen { glanced: rows.len(), own_board, quiet_until, ..Seen::blank(now) };
     seen.hosts = gone::observe(world, &rows);
