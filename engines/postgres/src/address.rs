@@ -582,6 +582,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_of_a_password_file_can_be_read_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(".pgpass");
+        std::fs::write(&file, "*:*:*:*:ge-heim").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let address = Address::read("postgres://luna@localhost/agents").unwrap();
+        let secrets = Secrets { file: Some(file.clone()) };
+        let said = secrets.password(&address, &address.servers[0], "luna").unwrap_err().to_string();
+        let want =
+            format!("{0} (passwords): others may read this password file; chmod 0600 {0}", file.display());
+        assert_eq!(base::redact::redact(&said), want);
+    }
+
+    #[test]
     fn what_mends_it_is_said_as_a_command_or_as_a_line_of_the_password_file() {
         let url = "postgres://luna@db.lan:5433/agents?board=night";
         let address = Address::read(url).unwrap();
