@@ -45,6 +45,21 @@ fn a_requeue_leaves_the_row_run_and_event_hermes_would() {
     assert!(ours["pass"].as_str().unwrap().contains("-heal-"));
 }
 
+// A foreign writer took milliseconds for the unit. Read as seconds, the attempt would begin in the year 58,000, and never be quiet.
+#[test]
+fn an_attempt_that_began_in_milliseconds_is_requeued_as_any_other() {
+    let b = TestBoard::new();
+    b.add("t_00000f01", "ready");
+    let pid = dead_pid();
+    b.run_it("t_00000f01", Some(pid), 0);
+    b.sql("UPDATE tasks SET started_at = started_at * 1000; UPDATE task_runs SET started_at = started_at * 1000");
+    assert_eq!(
+        b.later(900, &[]).ok(),
+        format!("t_00000f01 requeue: worker {pid} gone, last heard from 15m ago (failure 1 of 2)\n")
+    );
+    assert_eq!(b.task("t_00000f01", "status"), "ready");
+}
+
 #[test]
 fn the_second_death_blocks_and_a_pass_right_after_changes_nothing() {
     let b = TestBoard::new();

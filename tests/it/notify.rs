@@ -182,6 +182,20 @@ fn what_begins_is_told_once_and_so_is_its_end() {
 }
 
 #[test]
+fn a_machine_is_called_what_its_configuration_says() {
+    let receiver = Receiver::new();
+    let b = board(&format!("[host]\nname = 'night-2'\n{}", webhook(&receiver)));
+    stop(&b, "t_00000002");
+    assert!(notify(&b, &["--test"]).ok().contains("test message") && notify(&b, &[]).ok().contains("sent"));
+    for message in receiver.bodies() {
+        assert_eq!(message["host"], "night-2", "{message}");
+    }
+    let config = b.path().join("config.toml");
+    let status = tools::run(&b, &["status", "--config", config.to_str().unwrap()]).ok();
+    assert!(status.starts_with("night-2 "), "{status}");
+}
+
+#[test]
 fn a_dry_run_sends_and_writes_nothing() {
     let receiver = Receiver::new();
     let b = board(&webhook(&receiver));

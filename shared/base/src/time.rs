@@ -9,10 +9,21 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub i64);
 
+/// A time above this is not in seconds.
+pub const LAST_SECOND: i64 = 100_000_000_000;
+
 impl Time {
     /// The wall clock. Only the command line reads it, once; everything else is handed the answer.
     pub fn of_clock() -> Time {
         Time(chrono::Utc::now().timestamp())
+    }
+
+    /// The time in a row that others wrote, in seconds. What would be after the year 5000 is in a smaller unit, by mistake.
+    pub fn of_row(mut said: i64) -> Time {
+        while said > LAST_SECOND {
+            said /= 1_000;
+        }
+        Time(said)
     }
 
     /// Reads RFC 3339 or epoch seconds.
@@ -165,6 +176,22 @@ pub fn backoff(base: i64, n: i64, most: i64, task: &str) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_row_says_in_a_smaller_unit_is_seconds() {
+        let last = LAST_SECOND;
+        for (said, is) in [
+            (0, 0),
+            (-7, -7),
+            (1_795_000_000, 1_795_000_000),
+            (last, last),
+            (last + 1, 100_000_000),
+            (1_795_000_000_123, 1_795_000_000),
+            (1_795_000_000_123_456_789, 1_795_000_000),
+        ] {
+            assert_eq!(Time::of_row(said), Time(is), "{said}");
+        }
+    }
 
     #[test]
     fn words_are_short() {

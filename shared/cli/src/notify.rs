@@ -157,7 +157,7 @@ fn tested(
 ) -> Result<Vec<Told>> {
     let _lock = books.lock()?;
     let here = Here::look(common, config)?;
-    let message = Message::test(&here.host.facts().hostname, here.now);
+    let message = Message::test(&here.host.called(), here.now);
     Ok(targets.into_iter().map(|(name, keys)| test(books, name, keys, &message, here.now)).collect())
 }
 

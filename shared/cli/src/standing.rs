@@ -102,7 +102,7 @@ impl Standing {
             return Ok(Standing {
                 now: here.now,
                 since: here.now.plus(-span),
-                host: here.host.facts().hostname.clone(),
+                host: here.host.called(),
                 machine: Vec::new(),
                 overdue: 0,
                 boards: Vec::new(),
@@ -128,7 +128,7 @@ impl Standing {
         let mut standing = Standing {
             now: here.now,
             since: here.now.plus(-span),
-            host: here.host.facts().hostname.clone(),
+            host: here.host.called(),
             machine: doctor::watchers(&watchers, starters, here.now)
                 .into_iter()
                 .chain(doctor::targets(&targets, here.now))

@@ -110,6 +110,11 @@ impl Host {
         self.facts.clone()
     }
 
+    /// What people call this host: `host.name`, else its hostname.
+    pub fn called(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.facts.hostname.clone())
+    }
+
     /// Whether `name` (the part of a claim lock before the first colon) is this host.
     pub fn is_here(&self, name: &str) -> bool {
         self.view(&self.processes()).is_here(name)

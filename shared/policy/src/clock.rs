@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::{Pass, World};
 use base::error::Result;
-use base::time::Time;
+use base::time::{LAST_SECOND, Time};
 use board::several_hosts::{is_off, off_by};
 use board::{Board, Event, Status, Task};
 use logs::cache::Cache;
@@ -17,8 +17,6 @@ const WRONG: i64 = 2 * 86_400;
 /// So many of the newest events show whether a row is wrong, or the clock of this machine.
 const SAMPLE: u32 = 200;
 const MOVED: i64 = 60;
-/// A time above this is not in seconds.
-const MILLIS: i64 = 100_000_000_000;
 /// Under this name the state file remembers when a pass saw that the clock had been set.
 const SET: &str = "clock-set:";
 /// And under this one since when it would have seen that.
@@ -70,7 +68,7 @@ fn is_few(all: &[(String, Event)], now: Time) -> bool {
 /// What is said of an event whose row is wrong.
 pub fn wrong_row((task, e): &(String, Event), now: Time) -> String {
     let millis = Time(e.at.0 / 1_000);
-    let is_millis = e.at.0 > MILLIS && millis.since(now) <= WRONG;
+    let is_millis = e.at.0 > LAST_SECOND && millis.since(now) <= WRONG;
     let what = if is_millis { ", as if its time were in milliseconds" } else { "" };
     format!("event `{}` of {task} has the time {}{what}, so it is skipped", e.kind, e.at.0)
 }

@@ -253,7 +253,7 @@ fn is_refused(net: &Net, machine: &Machine, told: &str, task: &str) {
 fn requeues(machine: &Machine) {
     let done = machine.call(&["heal"]);
     let said = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
-    assert!(done.status.code() == Some(1) && said.contains("its task is requeued"), "{said}");
+    assert!(done.status.code() == Some(1) && said.contains("heal requeues its task"), "{said}");
 }
 
 #[test]

@@ -124,7 +124,8 @@ pub fn ask(detail: &Detail) -> Option<Ask> {
                 namespace: namespace(claimed),
             })
         }
-        Status::Blocked | Status::Ready | Status::Todo => {
+        Status::Scheduled if t.claim_lock.is_none() => None,
+        Status::Blocked | Status::Ready | Status::Todo | Status::Scheduled => {
             // A leaked claim, or the newest claimer of a crash loop.
             let lock = t.claim_lock.as_deref().or(detail.newest_lock())?;
             Some(Ask {

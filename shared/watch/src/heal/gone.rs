@@ -252,6 +252,11 @@ impl<'a> Hosts<'a> {
         }
     }
 
+    /// Whether the work of a gone host is only told. Of one that was forgotten an operator said that it will not come back.
+    fn is_left_running(&self, host: &str) -> bool {
+        self.keys.gone == HostGone::Report && !matches!(self.stands(host), Standing::Forgotten(_))
+    }
+
     /// Nobody goes on with a task of that host before a person does that.
     fn stuck(&self, host: &str, expires: Time, over: i64, why: &str, todo: String) -> Verdict {
         let since = match self.stands(host) {
@@ -298,9 +303,10 @@ impl<'a> Hosts<'a> {
 
     fn told_gone(&self, host: &str, longest: i64, tasks: usize) -> String {
         let (its, is) = pick(tasks, ("its task", "is"), ("its tasks", "are"));
-        let done = match self.keys.gone {
-            HostGone::Requeue => format!("{its} {is} requeued"),
-            HostGone::Report => format!("{its} {is} left running (`host.gone`)"),
+        // Also said by who only looks, before a pass did it.
+        let done = match self.is_left_running(host) {
+            false => format!("heal requeues {its}"),
+            true => format!("{its} {is} left running (`host.gone`)"),
         };
         let n = if tasks == 1 { String::new() } else { format!(" ({tasks})") };
         format!("{}: {done}{n}", self.because(host, longest))
@@ -352,7 +358,7 @@ impl Rules<'_> {
             }
             Fate::Gone(over) => {
                 let because = hosts.because(host, over);
-                match (&hosts.doubt, hosts.keys.gone) {
+                match (&hosts.doubt, hosts.is_left_running(host)) {
                     // The next pass of this host may see it otherwise.
                     (Some(Doubt::Away(why)), _) => {
                         Verdict::Unknown(format!("{because}; {why}: nothing is done"))
@@ -364,12 +370,21 @@ impl Rules<'_> {
                         );
                         hosts.stuck(host, expires, over, &why, todo)
                     }
-                    (None, HostGone::Report) => {
-                        let todo =
-                            "Bring it back, or set host.gone = \"requeue\": heal then requeues what it left";
-                        hosts.stuck(host, expires, over, "; left running (`host.gone`)", todo.into())
+                    (None, true) => {
+                        let todo = match hosts.stands(host) {
+                            // A board forgets only hosts that it knows.
+                            Standing::Absent => {
+                                "Bring it back, or set host.gone = \"requeue\": heal then requeues what it left"
+                                    .to_owned()
+                            }
+                            _ => format!(
+                                "Bring it back; if it will not come back: board host forget {}",
+                                shown(host)
+                            ),
+                        };
+                        hosts.stuck(host, expires, over, "; left running (`host.gone`)", todo)
                     }
-                    (None, HostGone::Requeue) => self.take_back(t, look, &because),
+                    (None, false) => self.take_back(t, look, &because),
                 }
             }
         };

@@ -318,8 +318,8 @@ impl Rules<'_> {
             return Verdict::Leave("a leaked claim, but it was completed within the hour".into());
         }
         let because = format!("a claim on a {} task, run out {} ago", d.task.status, words(over));
-        // Without its claim a ready row runs, and a todo row as soon as its parents are done; a blocked one stays.
-        if d.task.status != Status::Blocked {
+        // Without its claim a ready row runs, and a todo row as soon as its parents are done; a blocked or held one stays.
+        if !matches!(d.task.status, Status::Blocked | Status::Scheduled) {
             if let Some(verdict) = self.told_elsewhere(t) {
                 return verdict;
             }
@@ -455,6 +455,12 @@ impl Rules<'_> {
         let held_at = self.held_at(d, event);
         let until = self.hold_ends(d, event, hold);
         if self.seen.now < until {
+            // No decision is carried out while a claim is left on it. The end of the hold clears one as well.
+            if d.task.claim_lock.is_some()
+                && let Verdict::Act(step) = self.leaked_claim(t)
+            {
+                return Verdict::Act(step);
+            }
             return Verdict::Wait(format!("held until {}", until.local_minute()), until);
         }
         if let Some(card) = d.cards.first() {

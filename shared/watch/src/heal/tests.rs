@@ -144,7 +144,12 @@ fn of_what_does_not_run_only_its_newest_claimer_is_asked_for() {
         Some("barn"),
         "a claim that leaked"
     );
-    for status in [Status::Done, Status::Archived, Status::Triage, Status::Scheduled] {
+    t.task.status = Status::Scheduled;
+    assert_eq!(policy::attempts::worker::ask(&t).unwrap().claim_host.as_deref(), Some("barn"));
+    t.task.claim_lock = None;
+    assert_eq!(policy::attempts::worker::ask(&t), None, "held, and nobody claims it");
+    t.task.claim_lock = Some("barn:43".into());
+    for status in [Status::Done, Status::Archived, Status::Triage] {
         t.task.status = status;
         assert_eq!(policy::attempts::worker::ask(&t), None);
     }
@@ -1131,6 +1136,29 @@ fn leaked_claims() {
 }
 
 #[test]
+fn a_claim_left_on_a_held_task_ends_as_soon_as_it_may_and_the_hold_goes_on() {
+    let held = |by: &str, expires: i64| {
+        with!(blank(Status::Scheduled), |t| {
+            t.detail.task.claim_lock = Some("host:7".into());
+            t.detail.task.claim_expires = Some(ago(expires));
+            let hold =
+                json!({"by": by, "watchbill": {"hold": {"card": "t_card", "until": NOW.plus(3_000).0}}});
+            t.detail.events.push(event("claimed", 2_000, json!({"lock": "host:7"})));
+            t.detail.events.push(event("scheduled", 1_000, hold));
+            t.detail.cards = vec!["t_card".into()];
+            t.log = ended(Cause::RateLimit);
+        })
+    };
+    let d = decided(held("synthesize-distress", 300));
+    assert_eq!(line(&d), "release leaked-claim: a claim on a scheduled task, run out 5m ago");
+    assert_eq!((kinds(&d).as_str(), status_after(&d)), ("reclaimed", None));
+    says(held("synthesize-distress", -300), "- held until");
+    let alive = with!(held("synthesize-distress", 300), |t| t.worker = Some(look(Life::Alive)));
+    says(alive, "- held until");
+    says(held("somebody", 300), "- scheduled outside Watchbill");
+}
+
+#[test]
 fn what_still_runs_is_not_started_again() {
     let orphan = || Orphan { pid: 77, command: "cargo".into(), run: None };
     let at_work = |mut t: TaskSeen, life: Life, orphans: Vec<Orphan>| {
@@ -1500,7 +1528,8 @@ proptest! {
             prop_assert!(row.max_retries.is_none());
         }
         if matches!(t.log, LogEnd::Unreadable(_)) {
-            let of_claim = matches!(row.status, Status::Blocked | Status::Todo) && row.claim_lock.is_some();
+            let of_claim = matches!(row.status, Status::Blocked | Status::Todo | Status::Scheduled)
+                && row.claim_lock.is_some();
             // Telling a person changes no row.
             let tells = step.changes.iter().all(|c| matches!(c, Change::AddEvent { .. } | Change::AddComment { .. }));
             prop_assert!(of_claim || tells || step.case == "log-unreadable", "{step:?}");

@@ -80,6 +80,17 @@ impl<'a> Rules<'a> {
             let because = format!("decided on card {}; carried out once its worker has ended", card.task.id);
             return self.leave(d, because);
         }
+        // A claim that leaked onto the stopped row may still be a worker's: heal takes it away once it ran out.
+        let mine = decisions.iter().map(|one| &one.task).filter(|id| of_card.contains(*id));
+        let mine = mine.filter(|id| !self.is_left_out(id)).filter_map(|id| self.task(id));
+        let mut open = mine.filter(|d| !is_decided_by(d, card) && moved_on(d, card, true).is_none());
+        if let Some(d) = open.find(|d| d.task.claim_lock.is_some()) {
+            let because = format!(
+                "decided on card {}; carried out once the claim that was left on it has ended",
+                card.task.id
+            );
+            return self.leave(d, because);
+        }
         let (mut done, mut refused, mut changed) = (Vec::new(), Vec::new(), Vec::new());
         let mut steps = Vec::new();
         let mut seen = BTreeSet::new();

@@ -160,7 +160,7 @@ fn the_work_of_a_host_that_is_gone_is_ready_again_after_one_pass() {
     let mut board = several(folder.path());
     let (seen, report) = round(&Heal, &mut board, &pass("heal")).unwrap();
     let said = "host h2 was last seen 47m ago, the claim ran out 31m ago";
-    assert_eq!(report.findings, [format!("{said}: its task is requeued")]);
+    assert_eq!(report.findings, [format!("{said}: heal requeues its task")]);
     let d = task(&mut board);
     assert_eq!((&d.task.status, &d.task.claim_lock, d.task.failures), (&Status::Ready, &None, 0));
     let event = d.events.iter().rfind(|e| e.by() == Some("heal")).unwrap();

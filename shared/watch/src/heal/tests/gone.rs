@@ -178,7 +178,7 @@ fn the_reason_is_the_whole_reason_and_the_death_is_not_counted() {
     assert_eq!(d.steps[0].proof, None, "no process of this host says anything");
     assert_eq!(
         d.findings,
-        ["host h2 was last seen 47m ago, the claim ran out 31m ago: its task is requeued"]
+        ["host h2 was last seen 47m ago, the claim ran out 31m ago: heal requeues its task"]
     );
 }
 
@@ -370,15 +370,21 @@ fn a_host_is_told_of_once_however_many_tasks_it_had() {
     let tasks = || vec![of(H2, "t_00000001", 1_860), of(H2, "t_00000002", 2_460), of(H2, "t_00000003", 60)];
     let d = decide(&beside(vec![off(H2)], tasks()), &pass(), &config());
     assert_eq!(d.steps.len(), 2);
-    let said = "host h2 was last seen 47m ago, the claim ran out 41m ago: its tasks are";
-    assert_eq!(d.findings, [format!("{said} requeued (2)")]);
+    let said = "host h2 was last seen 47m ago, the claim ran out 41m ago:";
+    assert_eq!(d.findings, [format!("{said} heal requeues its tasks (2)")]);
     let mut only = config();
     only.host.gone = HostGone::Report;
     let d = decide(&beside(vec![off(H2)], tasks()), &pass(), &only);
     assert_eq!(d.steps, []);
-    assert_eq!(d.findings, [format!("{said} left running (`host.gone`) (2)")]);
+    assert_eq!(d.findings, [format!("{said} its tasks are left running (`host.gone`) (2)")]);
     let left = "host h2 was last seen 47m ago, the claim ran out 31m ago; left running (`host.gone`)";
     assert_eq!(d.left[0].because, left);
+    // By an operator's decision it is gone, whatever becomes of the work of others.
+    let forgotten = Neighbour { forgotten_at: Some(ago(60)), ..off(H2) };
+    let d = decide(&beside(vec![forgotten], vec![of(H2, "t_00000001", 60)]), &pass(), &only);
+    let said = "host h2 was forgotten 1m ago, the claim ran out 1m ago";
+    assert_eq!((line(&d), d.left.len()), (format!("requeue host-gone: {said}"), 0));
+    assert_eq!(d.findings, [format!("{said}: heal requeues its task")]);
 }
 
 #[test]
@@ -393,12 +399,14 @@ fn what_nobody_goes_on_with_is_told_with_its_host_and_what_to_do() {
     let stuck = |since: i64, todo: &str| {
         Some(policy::Stuck { host: "h2".into(), since: ago(since), todo: todo.into() })
     };
-    let report = "Bring it back, or set host.gone = \"requeue\": heal then requeues what it left";
+    let report = "Bring it back; if it will not come back: board host forget h2";
+    let absent = "Bring it back, or set host.gone = \"requeue\": heal then requeues what it left";
     let most = "Bring those hosts back; of one that will not come back: board host forget h2";
     let renamed = "Set host.name = \"h2@0123456789ab\" there until its workers ended";
     let new = || well("new@0123456789ab");
     for (hosts, config, want) in [
         (vec![off(H2), well(H3)], &only, stuck(2_820, report)),
+        (vec![well(H3)], &only, stuck(1_860, absent)),
         (vec![off(H2), off(H3)], &config(), stuck(2_820, most)),
         (vec![off(H2), well(H3), new()], &config(), stuck(1_860, renamed)),
         // It attends, or may: whether its worker lives is known there alone.

@@ -76,6 +76,30 @@ fn each_decision_is_carried_out_once() {
 }
 
 #[test]
+fn a_decision_waits_for_the_claim_that_was_left_on_its_task() {
+    for status in [Status::Scheduled, Status::Blocked, Status::Todo, Status::Ready] {
+        let mut s = answered(decision("reassign", json!({"assignee": "sol"})));
+        if status != Status::Scheduled {
+            s.tasks[0].events.push(event("gave_up", 550, json!({"limit_source": "dispatcher"})));
+        }
+        s.tasks[0].task.status = status;
+        s.tasks[0].task.claim_lock = Some("h:1".into());
+        let d = told(&s);
+        assert!(d.steps.is_empty() && d.findings.is_empty(), "{d:?}");
+        assert!(d.left.iter().any(|l| l.because.contains("once the claim that was left on it")), "{d:?}");
+        s.tasks[0].task.claim_lock = None;
+        assert_eq!(told(&s).steps[0].action, "move");
+        // A claim elsewhere holds nothing up.
+        s.tasks.push(Detail {
+            task: Task { claim_lock: Some("h:1".into()), ..s.tasks[0].task.clone() },
+            ..held("t_other", 3_000)
+        });
+        s.tasks[1].task.id = "t_other".into();
+        assert_eq!(told(&s).steps[0].action, "move");
+    }
+}
+
+#[test]
 fn a_split_makes_narrow_tasks_that_come_first() {
     // luna's provider is held: her part waits for that from the start.
     let children = json!({"children": [
