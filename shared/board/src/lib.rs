@@ -896,7 +896,7 @@ pub trait Board {
     /// # Errors
     /// The board cannot be read.
     fn next_of(&mut self, of: &[Option<&str>], _most: usize) -> Result<Vec<Task>> {
-        let mut tasks = self.glance(&[Status::Ready, Status::Todo])?;
+        let mut tasks = Vec::from(self.glance(&[Status::Ready, Status::Todo])?);
         tasks.retain(|t| of.contains(&t.assignee.as_deref()));
         Ok(tasks)
     }

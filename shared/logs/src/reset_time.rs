@@ -305,7 +305,7 @@ impl<Z: TimeZone> Now<'_, Z> {
             return FixedOffset::east_opt(offset).map(Zone::Fixed);
         }
         // What is left to read is the end of the text, in lower case.
-        let written = &self.text[self.text.len() - ahead.rest().len()..];
+        let written = self.text.get(self.text.len() - ahead.rest().len()..).unwrap_or_default();
         let name = ahead.zone_name();
         if name.is_empty() {
             return Some(Zone::Here);
