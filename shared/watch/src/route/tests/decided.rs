@@ -90,11 +90,9 @@ fn a_decision_waits_for_the_claim_that_was_left_on_its_task() {
         s.tasks[0].task.claim_lock = None;
         assert_eq!(told(&s).steps[0].action, "move");
         // A claim elsewhere holds nothing up.
-        s.tasks.push(Detail {
-            task: Task { claim_lock: Some("h:1".into()), ..s.tasks[0].task.clone() },
-            ..held("t_other", 3_000)
-        });
-        s.tasks[1].task.id = "t_other".into();
+        let mut other = held("t_other", 3_000);
+        other.task = Task { id: "t_other".into(), claim_lock: Some("h:1".into()), ..s.tasks[0].task.clone() };
+        s.tasks.push(other);
         assert_eq!(told(&s).steps[0].action, "move");
     }
 }
