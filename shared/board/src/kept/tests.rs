@@ -165,3 +165,19 @@ fn nothing_is_written_through_it() {
     let step = Step::on(&detail[0], crate::StepAction::Note, crate::Rule::DeadWorker, Vec::new());
     assert!(board.apply(Time(9), &[step], PATIENCE).is_err());
 }
+
+#[test]
+fn looks_share_what_was_read_and_change_it_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = board(&dir, &[("t_1", "ready"), ("t_2", "blocked")]);
+    let kept = Kept::default();
+    let (mut a, mut b) = (kept.open(&id, PATIENCE).unwrap(), kept.open(&id, PATIENCE).unwrap());
+    let rows = [&mut a, &mut b].map(|board| board.glance(&Status::OPEN).unwrap());
+    let runs = [&mut a, &mut b].map(|board| board.recent_runs(5).unwrap());
+    assert!(std::ptr::eq(&rows[0][0], &rows[1][0]) && std::ptr::eq(&runs[0][0], &runs[1][0]));
+    let mut look = |board: usize| [&mut a, &mut b][board].look(&["t_1".to_owned()]).unwrap().remove(0);
+    let (mut one, two) = (look(0), look(1));
+    assert!(std::ptr::eq(&*one, &*two));
+    one.cards.push("t_9".into());
+    assert_eq!([one, two, look(0), look(1)].map(|d| d.cards.len()), [1, 0, 0, 0]);
+}
