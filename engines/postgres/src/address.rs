@@ -71,8 +71,8 @@ impl Secrets {
     fn password(&self, of: &Address, at: &At, user: &str) -> Result<Option<String>> {
         let Some(path) = &self.file else { return Ok(None) };
         // Right before a colon, the file's name would make the next word a password, which is hidden.
-        let at = format!("{} (passwords)", path.display());
-        let said = |e: &std::io::Error| Error::io(&at, e);
+        let named = format!("{} (passwords)", path.display());
+        let said = |e: &std::io::Error| Error::io(&named, e);
         let there = match std::fs::metadata(path) {
             Ok(there) => there,
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
@@ -83,7 +83,7 @@ impl Secrets {
         if there.is_file() && !is_given && there.permissions().mode() & 0o077 != 0 {
             let what = "others may read this password file";
             let hint = format!("chmod 0600 {}", path.display());
-            return Err(Error::new(Kind::Permission, at, what).hint(hint));
+            return Err(Error::new(Kind::Permission, named, what).hint(hint));
         }
         let text = std::fs::read_to_string(path).map_err(|e| said(&e))?;
         let port = at.port.to_string();
@@ -579,6 +579,20 @@ mod tests {
             assert!(text.contains(word) && !text.contains('\n'), "{url}: {text}");
             assert!(word.contains("geheim") || !text.contains("geheim"), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_said_of_a_password_file_can_be_read_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(".pgpass");
+        std::fs::write(&file, "*:*:*:*:ge-heim").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let address = Address::read("postgres://luna@localhost/agents").unwrap();
+        let secrets = Secrets { file: Some(file.clone()) };
+        let said = secrets.password(&address, &address.servers[0], "luna").unwrap_err().to_string();
+        let want =
+            format!("{0} (passwords): others may read this password file; chmod 0600 {0}", file.display());
+        assert_eq!(base::redact::redact(&said), want);
     }
 
     #[test]
