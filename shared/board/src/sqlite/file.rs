@@ -207,10 +207,16 @@ pub fn damaged(at: &str, what: &str) -> Error {
 
 /// How a damaged board is repaired. Tried on boards that Hermes 0.19 had damaged.
 pub fn repair(at: &str) -> String {
+    let reindex = reindex(at);
     format!(
-        "stop the gateway, copy the file and its -wal, then run `sqlite3 '{at}' REINDEX` and `watchbill doctor`; where that does \
+        "stop the gateway, copy the file and its -wal, then run `{reindex}` and `watchbill doctor`; where that does \
          not help: docs/evidence/safety.md, \"A damaged board\""
     )
+}
+
+/// The command of it that repairs an index. The path may hold any character.
+pub fn reindex(at: &str) -> String {
+    format!("sqlite3 '{}' REINDEX", at.replace('\'', r"'\''"))
 }
 
 /// Turns an engine's failure into ours: what kind it is decides what the next pass can do about it.

@@ -26,7 +26,7 @@ use rusqlite::{
 use serde_json::Value;
 
 use self::file::{Columns, Place, begin, check_file, columns, connect, copy, millis, replaced, settle, told};
-pub use self::file::{damaged, repair};
+pub use self::file::{damaged, reindex, repair};
 use self::parts::{Kept, newest_parts};
 use self::rows::{card_made, cell, event, front, int, pin, place, run, task, text};
 use self::texts::{GLANCE_COLUMNS, RUN_COLUMNS, TASK_COLUMNS, Texts};

@@ -6,6 +6,7 @@ use super::facts::{Facts, Stopped, Take, Verdict, text};
 use super::standing::{self, Kind, Stand};
 use super::still::Unattended;
 use base::cause;
+use base::error::Kind as ErrorKind;
 use base::registry::HEAL;
 use board::hermes::{self, is_sticky};
 use board::{Detail, Event, EventKind, HandOver, Status, StepAction};
@@ -87,10 +88,14 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     let (id, hand, flags) = (task_word(&f.detail.task.id), &f.hand, &f.flags);
     let heal = |id: &str| remedy::comment(hand, id, "watchbill: heal", f.own_board);
     let mut all = Commands::default();
-    if let Some(hint) = f.refused.as_ref().and_then(|e| e.hint.as_deref()) {
-        // Whatever would let a task go on is refused as well.
-        if let Some(run) = hint.split('`').nth(1) {
-            all.add("repair the board, in the order that is said above", run.to_owned());
+    if let Some((e, hint)) = f.refused.as_ref().and_then(|e| Some((e, e.hint.as_deref()?))) {
+        // Whatever would let a task go on is refused as well. A path may hold the backtick that ends a command.
+        let run = match e.kind {
+            ErrorKind::Damaged => Some(board::sqlite::reindex(&e.at)),
+            _ => hint.split('`').nth(1).map(str::to_owned),
+        };
+        if let Some(run) = run {
+            all.add("repair the board, in the order that is said above", run);
         }
         all.add("see what is wrong with it", format!("watchbill doctor{flags}"));
         return all.0;

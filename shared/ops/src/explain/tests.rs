@@ -1156,6 +1156,7 @@ fn what_was_found_of_its_session_comes_first() {
 #[test]
 fn a_task_of_a_board_that_is_refused_says_so_first_and_nothing_is_unblocked() {
     let damaged = board::sqlite::damaged("/b/kanban.db", "wrong # of entries in index idx_tasks_status");
+    let odd = board::sqlite::damaged("/b/it's `mine`/kanban.db", "wrong # of entries in index x");
     let refused = Some(
         Error::new(base::error::Kind::Data, "/b/kanban.db", "this board is split: process 7 writes")
             .hint("run `kill -9 7` now, not a restart"),
@@ -1165,6 +1166,11 @@ fn a_task_of_a_board_that_is_refused_says_so_first_and_nothing_is_unblocked() {
             Some(damaged),
             "blocked, and this board is damaged (wrong # of entries",
             "sqlite3 '/b/kanban.db' REINDEX",
+        ),
+        (
+            Some(odd),
+            "blocked, and this board is damaged (wrong # of entries",
+            r"sqlite3 '/b/it'\''s `mine`/kanban.db' REINDEX",
         ),
         (refused, "blocked, and this board is split: process 7 writes", "kill -9 7"),
     ] {
