@@ -45,12 +45,23 @@ impl Id {
     }
 
     /// Whether both are one provider: two names of one endpoint are, and so are two endpoints of one name, for that is one
-    /// account. What is not known is nobody's.
+    /// account. Only on this machine a name is no account, and each port another server. What is not known is nobody's.
     pub fn is_same(&self, other: &Id) -> bool {
         let equal = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
+        let are_two_here = self.port_here().zip(other.port_here()).is_some_and(|(one, two)| one != two);
         equal(&self.host, &other.host)
-            || equal(&self.name, &other.name)
+            || (equal(&self.name, &other.name) && !are_two_here)
             || equal(&self.profile, &other.profile)
+    }
+
+    /// The port of an endpoint on this machine, empty where it is the usual one.
+    fn port_here(&self) -> Option<&str> {
+        let host = self.host.as_deref()?;
+        let (name, port) = match host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => (name, port),
+            _ => (host, ""),
+        };
+        (name == "localhost" || name == "[::1]" || name.starts_with("127.")).then_some(port)
     }
 
     /// Whether both are surely two providers. Where nothing of them can be compared nobody can tell.
@@ -102,6 +113,11 @@ mod tests {
             ((id("moon", "a:1"), id("star", "A:1")), (true, false)),
             ((id("moon", "a:1"), id("custom:Moon", "b:1")), (true, false)),
             ((id("moon", "a:1"), id("star", "b:1")), (false, true)),
+            ((id("moon", "127.0.0.1:1"), id("moon", "localhost:2")), (false, true)),
+            ((id("moon", "[::1]:1"), id("moon", "127.0.0.1")), (false, true)),
+            ((id("moon", "localhost:1"), id("moon", "127.0.0.1:1")), (true, false)),
+            ((id("moon", "localhost:1"), id("moon", "b:2")), (true, false)),
+            ((id("moon", "localhost:1"), id("moon", "")), (true, false)),
             ((id("custom", "a:1"), id("custom", "b:1")), (false, true)),
             ((id("moon", ""), id("", "a:1")), (false, false)),
             ((id("moon", ""), id("star", "a:1")), (false, true)),
