@@ -48,13 +48,13 @@ fn what_is_over_for_long_goes_from_a_file_too() {
     });
     assert_eq!(ids(&b), all().collect());
     let said = prune(&b, &[]).ok();
-    let sum = "9 tasks, 2 comments, 8 events, 2 runs; 9 tasks as old stay\n";
+    let sum = "9 tasks, 2 comments, 8 events, 2 attempts; 9 tasks as old stay\n";
     assert!(said.starts_with("removed from ") && said.ends_with(sum) && said.lines().count() == 1, "{said}");
     assert_eq!(ids(&b), all().skip(GOES.len()).collect());
     let left = ["task_comments", "task_events", "task_runs", "task_links", "task_attachments"];
     assert_eq!(left.map(|table| count(&b, table)), [1, 1, 2, 3, 0]);
     let said = prune(&b, &[]).ok();
-    assert!(said.contains(": 0 tasks, 0 comments, 0 events, 0 runs; 9 tasks as old stay"), "{said}");
+    assert!(said.contains(": 0 tasks, 0 comments, 0 events, 0 attempts; 9 tasks as old stay"), "{said}");
     assert!(b.heal(&[]).code < 2);
 }
 
@@ -70,7 +70,7 @@ fn a_board_that_lost_its_newest_events_to_prune_is_no_other_one() {
          INSERT INTO task_events (task_id, kind, created_at) SELECT 't_00000002', 'commented', {old} FROM n"
     ));
     b.heal(&[]).ok();
-    assert!(prune(&b, &[]).ok().contains(": 1 task, 0 comments, 500 events, 0 runs\n"));
+    assert!(prune(&b, &[]).ok().contains(": 1 task, 0 comments, 500 events, 0 attempts\n"));
     let after = ran(b.command("watchbill").args(["doctor", "--json", "--db"]).arg(&b.db));
     assert!(!after.out.contains("board-replaced"), "{after:?}");
     let pass = b.heal(&[]);

@@ -47,7 +47,7 @@ impl Hand<'_> {
             things(*tasks, "task"),
             things(*comments, "comment"),
             things(*events, "event"),
-            things(*runs, "run"),
+            things(*runs, "attempt"),
         )
     }
 }
