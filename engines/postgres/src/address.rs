@@ -71,8 +71,8 @@ impl Secrets {
     fn password(&self, of: &Address, at: &At, user: &str) -> Result<Option<String>> {
         let Some(path) = &self.file else { return Ok(None) };
         // Right before a colon, the file's name would make the next word a password, which is hidden.
-        let at = format!("{} (passwords)", path.display());
-        let said = |e: &std::io::Error| Error::io(&at, e);
+        let named = format!("{} (passwords)", path.display());
+        let said = |e: &std::io::Error| Error::io(&named, e);
         let there = match std::fs::metadata(path) {
             Ok(there) => there,
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
@@ -83,7 +83,7 @@ impl Secrets {
         if there.is_file() && !is_given && there.permissions().mode() & 0o077 != 0 {
             let what = "others may read this password file";
             let hint = format!("chmod 0600 {}", path.display());
-            return Err(Error::new(Kind::Permission, at, what).hint(hint));
+            return Err(Error::new(Kind::Permission, named, what).hint(hint));
         }
         let text = std::fs::read_to_string(path).map_err(|e| said(&e))?;
         let port = at.port.to_string();

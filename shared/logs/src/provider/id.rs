@@ -45,7 +45,7 @@ impl Id {
     }
 
     /// Whether both are one provider: two names of one endpoint are, and so are two endpoints of one name, for that is one
-    /// account. Only on this machine a name is no account, and each port another server. What is not known is nobody's.
+    /// account. On this machine each port is another server, whatever its name. What is not known is nobody's.
     pub fn is_same(&self, other: &Id) -> bool {
         let equal = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
         let are_two_here = self.port_here().zip(other.port_here()).is_some_and(|(one, two)| one != two);
