@@ -140,7 +140,7 @@ impl<'b> One<'b> {
 
     /// The parents that a task waits for.
     fn open_parents(&mut self, task: usize) -> Vec<Detail> {
-        let parents = self.seen(task).map(|d| d.parents).unwrap_or_default();
+        let parents = self.seen(task).map(|d| d.parents.clone()).unwrap_or_default();
         let open = parents.into_iter().filter(|p| !p.status.frees_children()).map(|p| p.id);
         self.board.look(&open.collect::<Vec<_>>()).unwrap()
     }
@@ -298,7 +298,7 @@ impl<'b> One<'b> {
             let tasks = board.next_of(of, 100).unwrap();
             let free = board.look(&tasks.into_iter().map(|t| t.id).collect::<Vec<_>>()).unwrap();
             let free = free.into_iter().filter(|d| d.may_be_claimed(true).is_ok());
-            free.map(|d| (d.task.id, d.task.assignee)).collect()
+            free.map(|d| (d.task.id.clone(), d.task.assignee.clone())).collect()
         };
         let of = PROFILES.map(Some);
         let free = [&of[..1], &of, &[None]].map(|of| free(self.board, of));

@@ -707,7 +707,7 @@ mod tests {
 
     #[test]
     fn of_too_many_open_tasks_those_that_a_person_must_end_are_looked_at() {
-        let row = |n: usize, status: &Status| detail(&format!("t_{n:08}"), status.clone()).task;
+        let row = |n: usize, status: &Status| detail(&format!("t_{n:08}"), status.clone()).task.clone();
         let mut rows: Vec<Task> = (0..3_000).map(|n| row(n, &Status::Scheduled)).collect();
         rows.extend((3_000..3_010).map(|n| row(n, &Status::Ready)));
         let stopped = [Status::Blocked, Status::Triage, Status::Review, Status::Other("later".into())];
