@@ -133,6 +133,17 @@ pub fn card_turn(card: &Detail) -> Option<&Event> {
     card.events.iter().rev().find(|e| is_card_turn(&e.kind))
 }
 
+/// The question with which a task was sent to triage: it was blocked twice in a row with `needs_input`. A person answers that as they do a
+/// question that blocks it. Nothing where something else happened to it since.
+pub fn asked_in_triage(d: &Detail) -> Option<&Event> {
+    let is_loop = |e: &&Event| e.kind == EventKind::BlockLoopDetected && d.task.status == Status::Triage;
+    // Another assignee answers nothing.
+    let is_turn = |e: &&Event| authorship::is_turn(e) && e.kind != EventKind::Assigned;
+    let turn = d.events.iter().rev().find(is_turn).filter(is_loop)?;
+    let kind = turn.payload.get("kind").and_then(Value::as_str).or(d.task.block_kind.as_deref());
+    (kind == Some("needs_input")).then_some(turn)
+}
+
 /// Whether a stopped card waits for a person: its orchestrator asks by blocking it. Where that gave up, or was blocked twice for one reason,
 /// `route-blocked` closes the card.
 pub fn is_asking(card: &Detail) -> bool {

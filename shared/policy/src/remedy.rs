@@ -68,6 +68,12 @@ pub fn out_of_triage(hand: &str, id: &str, own_board: bool) -> String {
     if own_board { answer(hand, id, true) } else { format!("{hand} specify {id}") }
 }
 
+/// The command that answers a question with which a task is in triage, and brings it out of there, with the arguments of [`comment`].
+pub fn answer_in_triage(hand: &str, id: &str, own_board: bool) -> String {
+    let out = out_of_triage(hand, id, own_board);
+    if own_board { out } else { format!("{} && {out}", comment(hand, id, YOUR_ANSWER, false)) }
+}
+
 /// A task whose assignee does not exist, or that has none. `name`: the profile it is for, where that is plainly a name; `reassign`: the
 /// command that gives it to another one.
 pub fn nobodys(name: Option<&str>, reassign: &str) -> String {

@@ -255,12 +255,12 @@ impl Facts {
         Some((card, why))
     }
 
-    /// When a person was asked last, as it stands: it, or its stopped card, was blocked then.
+    /// When a person was asked last, as it stands: it, or its stopped card, was blocked or sent to triage then.
     pub(crate) fn asked(&self) -> Option<Time> {
         let stopped = |d: &Detail| {
             let is_stop = |e: &&Event| matches!(e.kind, EventKind::Blocked | EventKind::GaveUp);
             let newest = d.events.iter().rev().find(is_stop).filter(|_| d.task.status == Status::Blocked);
-            newest.map(|e| e.at)
+            newest.or_else(|| needs_operator::asked_in_triage(d)).map(|e| e.at)
         };
         self.stopped_card().and_then(|(card, _)| stopped(card)).max(stopped(&self.detail))
     }

@@ -450,12 +450,14 @@ fn blocked(f: &Facts) -> Stand {
     Stand::new(kind, says).more(due_because(f).or(Some(promoted)))
 }
 
+const NO_REASON: &str = "no reason given";
+const NO_PROFILE: &str = "without a profile";
 const BY_HAND: &str = "Only the operator unblocks it";
 
 /// It was stopped by its worker or a person, and not by a watcher.
 fn stopped(f: &Facts, e: &Event, due: Option<String>) -> Stand {
     let kind = text(e, "kind").or(f.detail.task.block_kind.as_deref());
-    let reason = text(e, "reason").unwrap_or("no reason given");
+    let reason = text(e, "reason").unwrap_or(NO_REASON);
     let when = f.ago(e.at);
     let Some(run) = worked(f, e) else {
         // A question is a person's to answer, even if no worker wrote it.
@@ -467,7 +469,7 @@ fn stopped(f: &Facts, e: &Event, due: Option<String>) -> Stand {
         let alone = || "Only a person lifts that, and nobody else is asked".to_owned();
         return Stand::new(Kind::NeedsPerson, says).more(due.or_else(|| Some(alone())));
     };
-    let who = run.profile.as_deref().unwrap_or("without a profile");
+    let who = run.profile.as_deref().unwrap_or(NO_PROFILE);
     let who = match kind {
         Some("needs_input") => format!("its worker {who} asks a person (needs_input)"),
         Some(kind) => format!("its worker {who} stopped it ({kind})"),
@@ -686,6 +688,15 @@ fn todo(f: &Facts) -> Stand {
 fn triage(f: &Facts) -> Stand {
     let looped = f.newest(EventKind::BlockLoopDetected);
     let why = match looped {
+        Some(e) if needs_operator::asked_in_triage(&f.detail) == Some(e) => {
+            let (reason, when) = (text(e, "reason").unwrap_or(NO_REASON), f.ago(e.at));
+            let who = worked(f, e).map(|run| run.profile.as_deref().unwrap_or(NO_PROFILE));
+            let asks = who.map_or_else(
+                || "a person is asked (needs_input)".to_owned(),
+                |who| format!("its worker {who} asks a person (needs_input)"),
+            );
+            format!("in triage: {asks} {when}, not for the first time: {reason}")
+        }
         Some(e) => {
             let reason = text(e, "reason").map_or_else(String::new, |r| format!(": {r}"));
             format!("in triage, blocked again and again for one reason{reason}")

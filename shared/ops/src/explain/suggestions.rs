@@ -199,6 +199,9 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             all.push("let it go on", unblock(f, &id), Some(unblocks(f)));
         }
         Status::Triage => {
+            if needs_operator::asked_in_triage(&f.detail).is_some() {
+                all.add("answer, and let it go on", remedy::answer_in_triage(hand, &id, false));
+            }
             let specify = |id: &str| remedy::out_of_triage(hand, id, false);
             all.push("put it back on its way", specify(&id), Some(Together::Loop(specify(EACH))));
         }

@@ -650,6 +650,35 @@ fn what_nobody_moves_needs_a_person_after_a_while() {
 }
 
 #[test]
+fn a_second_question_in_triage_is_asked_at_once_like_the_first() {
+    let loops = |seconds: i64, kind: &str| {
+        event("block_loop_detected", seconds, json!({"reason": "which country?", "kind": kind}))
+    };
+    let f = task(Status::Triage, vec![loops(30, "needs_input"), event("assigned", 20, json!({}))]);
+    let stand = standing::of(&f);
+    assert_eq!(stand.kind, Kind::NeedsPerson);
+    let says = "in triage: a person is asked (needs_input) 30s ago, not for the first time: which country?";
+    assert_eq!(stand.says, says);
+    assert_eq!(f.asked(), Some(ago(30)), "it is another question than the first");
+    let claimed = Event { run: Some(1), ..event("claimed", 90, json!({})) };
+    let by_worker = Event { run: Some(1), ..loops(30, "needs_input") };
+    let mut f = task(Status::Triage, vec![claimed, by_worker]);
+    f.detail.runs = vec![run(1, "luna", Some("blocked"))];
+    assert!(
+        standing::of(&f).says.starts_with("in triage: its worker luna asks a person (needs_input) 30s ago")
+    );
+    // Another loop is the orchestrator's. What went on since does not ask any more.
+    for events in [
+        vec![loops(30, "capability")],
+        vec![loops(30, "needs_input"), event("status", 20, json!({"status": "triage"}))],
+    ] {
+        let f = task(Status::Triage, events);
+        assert_eq!(f.asked(), None);
+        assert!(standing::of(&f).says.starts_with("in triage, blocked again and again"));
+    }
+}
+
+#[test]
 fn a_card_that_nobody_takes_is_told_however_its_task_stands() {
     for (status, verdict) in [
         (Status::Running, Verdict::Unknown),
@@ -864,6 +893,13 @@ fn commands_are_whole_and_fit_the_state() {
     assert_eq!(runs(&own)[0], want);
     assert!(!runs(&own).iter().any(|run| run.contains("specify")), "{:?}", runs(&own));
     (own.own_board, own.hand) = (false, "hermes kanban".into());
+    let answered = "hermes kanban comment t_00000001 'YOUR ANSWER' && hermes kanban specify t_00000001";
+    assert_eq!(runs(&own)[..2], [answered, "hermes kanban specify t_00000001"]);
+    own.detail.events.push(event(
+        "block_loop_detected",
+        20,
+        json!({"reason": "no key", "kind": "capability"}),
+    ));
     assert_eq!(runs(&own)[0], "hermes kanban specify t_00000001");
     // Unblocked under the same key it is refused again.
     let move_it = "hermes kanban reassign t_00000001 PROFILE && hermes kanban unblock t_00000001";

@@ -455,6 +455,10 @@ fn a_wait_for_nothing_and_a_block_loop() {
     assert_eq!((links(&d.steps[0]), parks(&d.steps[0])), (0, false));
     let text = body(&d.steps[0]);
     assert!(text.contains("Count the lanterns") && text.contains("specify t_00000001"), "{text}");
+    let mut asks = s.clone();
+    let second = json!({"reason": "and which year?", "kind": "needs_input"});
+    asks.detail.events.push(event("block_loop_detected", 5, second));
+    assert_eq!(one(asks).steps, [], "the person who was asked answers it");
     let own = told(&Seen { own_board: true, ..seen(vec![s]) });
     let own = body(&own.steps[0]);
     assert!(own.contains("unblock t_00000001") && !own.contains("specify"), "{own}");

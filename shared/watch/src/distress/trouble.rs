@@ -17,6 +17,7 @@ use policy::authorship::{self, HAND};
 use policy::cards::seen::{Seen, SourceSeen};
 use policy::cards::writer::Trouble;
 use policy::cards::{asked, session};
+use policy::needs_operator;
 use policy::routing::answered::repeated;
 use policy::routing::moving::GOAL;
 
@@ -353,6 +354,10 @@ impl Case<'_> {
         let Some(event) = self.newest_turn().filter(|e| e.kind == EventKind::BlockLoopDetected) else {
             return Verdict::Fine;
         };
+        // As where it is blocked with a question: an orchestrator cannot answer for the person who was asked.
+        if needs_operator::asked_in_triage(self.d).is_some() {
+            return Verdict::Leave("in triage with a question; only a person answers that".into());
+        }
         let kind = event.payload.get("kind").and_then(Value::as_str).or(self.d.task.block_kind.as_deref());
         let blocker = if kind == Some("dependency") { Blocker::Dependency } else { Blocker::EnvBlocker };
         let what =

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shared::board::several_hosts::is_for_all;
 use shared::board::{Attended, Detail, EventKind, HOST_LEASE, Outcome, Rule, Status, Step, Task, claim_host};
-use shared::policy::Decision;
+use shared::policy::{Decision, needs_operator};
 
 use super::super::laws::cards;
 use super::passes::Program;
@@ -297,12 +297,13 @@ fn late(night: &Night) -> Option<String> {
     None
 }
 
-/// Tasks in triage of which a person was told, and what waits for those.
+/// Tasks in triage of which a person was told, or with a question to one, and what waits for those.
 pub(super) fn told(all: &BTreeMap<String, Detail>) -> BTreeSet<String> {
     let is_told = |d: &&Detail| {
         let since = d.events.iter().rev().take_while(|e| e.kind != EventKind::BlockLoopDetected);
         let mut ours = since.filter(|e| e.by() == Some("route-blocked"));
-        d.task.status == Status::Triage && ours.any(|e| e.kind == EventKind::Detected)
+        let is_asked = needs_operator::asked_in_triage(d).is_some();
+        d.task.status == Status::Triage && (is_asked || ours.any(|e| e.kind == EventKind::Detected))
     };
     let mut told: BTreeSet<String> = all.values().filter(is_told).map(|d| d.task.id.clone()).collect();
     loop {
