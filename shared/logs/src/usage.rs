@@ -61,6 +61,9 @@ pub struct Usage {
     pub tokens: Option<Tokens>,
     /// What they cost at list prices.
     pub cost: Option<Money>,
+    /// Where that is not known since a model has no price: what the other calls cost, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_at_least: Option<Money>,
     /// How often the context was compacted.
     pub compactions: Option<u64>,
     /// The most calls in a row with the same tool and the same arguments.
@@ -89,6 +92,18 @@ impl Usage {
     /// Nothing is known, for this reason.
     pub fn unknown(why: impl Into<String>) -> Usage {
         Usage { unknown: vec![why.into()], ..Usage::default() }
+    }
+
+    /// What is known of the cost: all of it, or of the calls that have a price.
+    pub fn known_cost(&self) -> Option<Money> {
+        self.cost.or(self.cost_at_least)
+    }
+
+    /// Takes what [`Sum`](bill::Sum) tells.
+    pub(crate) fn bill(&mut self, sum: bill::Sum) {
+        self.cost = sum.whole();
+        self.cost_at_least = sum.part();
+        self.unknown = sum.unknown;
     }
 
     /// What is told is the least there was, for this reason.

@@ -82,7 +82,7 @@ pub struct TaskView {
     pub usage: Usage,
     /// What all its attempts cost, as far as is known.
     pub cost: Option<Money>,
-    /// They cost more than that: not every attempt is known.
+    /// They cost more than that: not every attempt is known, or a model has no price.
     pub cost_is_least: bool,
     /// What it may use and what it did.
     pub gauges: Vec<Gauge>,
@@ -241,7 +241,7 @@ pub struct Spent {
     pub turns: Option<u64>,
     /// Tokens, of the attempts whose tokens are known.
     pub tokens: Option<Tokens>,
-    /// Money, of the attempts whose money is known.
+    /// Money, as far as it is known.
     pub cost: Option<Money>,
     /// There may be more: not every attempt is known.
     pub is_least: bool,

@@ -4,7 +4,7 @@ use super::Known;
 use super::fact::Used;
 use crate::session::Prices;
 use crate::usage::Tokens;
-use crate::usage::bill::no_price;
+use crate::usage::bill::{Sum, no_price};
 use base::money::Money;
 
 /// What tokens cost, in the log of a known agent or of another program.
@@ -24,12 +24,12 @@ impl Priced<'_> {
     }
 }
 
-/// The tokens of these models together, what they cost, and which models have no price; no sum where there is one of those.
+/// The tokens of these models together, and what they cost.
 pub(crate) fn bill<'m>(
     models: impl IntoIterator<Item = &'m (String, Used)>,
     priced: Priced<'_>,
-) -> (Tokens, Option<Money>, Vec<String>) {
-    let (mut tokens, mut cost, mut unknown) = (Tokens::default(), Money::default(), Vec::new());
+) -> (Tokens, Sum) {
+    let (mut tokens, mut sum) = (Tokens::default(), Sum::default());
     for (model, used) in models {
         tokens = tokens.plus(Tokens {
             input: used.input,
@@ -38,9 +38,9 @@ pub(crate) fn bill<'m>(
             output: used.output,
         });
         match priced.cost(model, *used) {
-            Some(more) => cost = cost.plus(more),
-            None => unknown.push(no_price(model)),
+            Some(more) => sum.known = sum.known.plus(more),
+            None => sum.unknown.push(no_price(model)),
         }
     }
-    (tokens, unknown.is_empty().then_some(cost), unknown)
+    (tokens, sum)
 }

@@ -17,7 +17,7 @@ fn told(call: &str) -> String {
 
 /// How a session fares.
 pub(crate) fn of_record(record: &Record, priced: Priced<'_>) -> Vitals {
-    let (sum, cost, unknown) = bill(&record.models, priced);
+    let (sum, billed) = bill(&record.models, priced);
     let seconds = |at: Option<Millis>| at.map(Millis::time);
     let call = |told: &Told| {
         let end = match told.failed {
@@ -38,7 +38,7 @@ pub(crate) fn of_record(record: &Record, priced: Priced<'_>) -> Vitals {
         context: record.context(),
         window,
         tokens: Some(sum),
-        cost,
+        cost: billed.whole(),
         turns: Some(record.turns),
         calls: Some(record.calls),
         errors: Some(record.errors()),
@@ -59,7 +59,7 @@ pub(crate) fn of_record(record: &Record, priced: Priced<'_>) -> Vitals {
         edited: record.edited.keys().map(shown).collect(),
         is_part: record.is_edited_more,
         last_calls: record.last_calls.iter().map(call).collect(),
-        unknown,
+        unknown: billed.unknown,
         ..Vitals::default()
     }
 }
@@ -68,8 +68,8 @@ fn slices(slices: &Slices, models: &[(String, Used)], priced: Priced<'_>) -> Vec
     let slice = |one: &Counted| {
         let name = |n: usize| models.get(n).map_or("", |(name, _)| name.as_str());
         let used: Vec<_> = one.used.iter().map(|(n, used)| (name(*n).to_owned(), *used)).collect();
-        let (tokens, cost, _) = bill(&used, priced);
-        let (calls, errors) = (one.calls, one.errors);
+        let (tokens, billed) = bill(&used, priced);
+        let (calls, errors, cost) = (one.calls, one.errors, billed.whole());
         Slice { from: Time(one.from), seconds: slices.seconds, calls, errors, tokens, cost }
     };
     slices.all.iter().map(slice).collect()

@@ -12,6 +12,7 @@ use crate::cache::Cache;
 use crate::handle::Owner;
 use crate::usage::files::{rereads, shown};
 use crate::usage::{Usage, store};
+use base::money::Money;
 use base::reason::Reason;
 
 #[cfg(test)]
@@ -107,7 +108,7 @@ fn of_file(
 }
 
 fn of_session(Session { agent, record, gaps, gaps_of_sums }: Session, ask: &UsageAsk<'_>) -> Usage {
-    let (tokens, cost, unknown) = bill(&record.models, Priced { prices: ask.prices, agent: Some(agent) });
+    let (tokens, sum) = bill(&record.models, Priced { prices: ask.prices, agent: Some(agent) });
     let mut usage = Usage {
         format: Some(agent.name().into()),
         model: record.model().map(shown),
@@ -115,14 +116,13 @@ fn of_session(Session { agent, record, gaps, gaps_of_sums }: Session, ask: &Usag
         tool_calls: Some(record.calls),
         tool_errors: Some(record.errors()),
         tokens: Some(tokens),
-        cost,
         compactions: Some(record.compactions),
         identical_calls: Some(record.run.longest),
         edits: Some(record.edited.values().fold(0, |sum, n| sum.saturating_add(*n))),
         rereads: rereads(&record.signs.reads.to_map()),
-        unknown,
         ..Usage::default()
     };
+    usage.bill(sum);
     stated(&record, ask, &mut usage);
     agent.correct(&record, &mut usage);
     gaps.into_iter().chain(gaps_of_sums).for_each(|why| usage.least(why));
@@ -142,9 +142,11 @@ fn stated(record: &Record, ask: &UsageAsk<'_>, usage: &mut Usage) {
 /// Two sessions of one attempt.
 fn both(newer: Usage, older: Usage) -> Usage {
     let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+    let known = newer.known_cost().into_iter().chain(older.known_cost()).reduce(Money::plus);
     let mut rereads: Vec<_> = newer.rereads.into_iter().chain(older.rereads).collect();
     rereads.sort_by_key(|r| std::cmp::Reverse(r.times));
     rereads.truncate(5);
+    let cost = newer.cost.zip(older.cost).map(|(a, b)| a.plus(b));
     Usage {
         turns: sum(newer.turns, older.turns),
         tool_calls: sum(newer.tool_calls, older.tool_calls),
@@ -153,7 +155,8 @@ fn both(newer: Usage, older: Usage) -> Usage {
         compactions: sum(newer.compactions, older.compactions),
         identical_calls: newer.identical_calls.max(older.identical_calls),
         tokens: newer.tokens.zip(older.tokens).map(|(a, b)| a.plus(b)),
-        cost: newer.cost.zip(older.cost).map(|(a, b)| a.plus(b)),
+        cost,
+        cost_at_least: known.filter(|known| cost.is_none() && *known > Money::default()),
         rereads,
         is_least: newer.is_least || older.is_least,
         unknown: newer.unknown.into_iter().chain(older.unknown).collect(),

@@ -30,8 +30,8 @@ impl Bill {
         }
     }
 
-    /// The sum, and which models have no price; no sum where there is one of those.
-    pub(crate) fn sum(&self, prices: &Prices) -> (Option<Money>, Vec<String>) {
+    /// What all of it costs, as far as the models have prices.
+    pub(crate) fn sum(&self, prices: &Prices) -> Sum {
         let mut sum = self.stated;
         let mut unknown = Vec::new();
         for (model, t) in &self.unpriced {
@@ -42,7 +42,28 @@ impl Bill {
                 None => unknown.push(no_price(model)),
             }
         }
-        (unknown.is_empty().then_some(sum), unknown)
+        Sum { known: sum, unknown }
+    }
+}
+
+/// What calls cost.
+#[derive(Debug, Default)]
+pub(crate) struct Sum {
+    /// That of the calls whose price is known.
+    pub(crate) known: Money,
+    /// Which models have no price.
+    pub(crate) unknown: Vec<String>,
+}
+
+impl Sum {
+    /// What all calls cost, where each of them has a price.
+    pub(crate) fn whole(&self) -> Option<Money> {
+        self.unknown.is_empty().then_some(self.known)
+    }
+
+    /// What the calls with a price cost, where there are others too.
+    pub(crate) fn part(&self) -> Option<Money> {
+        (!self.unknown.is_empty() && self.known > Money::default()).then_some(self.known)
     }
 }
 

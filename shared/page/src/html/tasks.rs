@@ -219,9 +219,12 @@ fn usage(u: &Usage) -> String {
         None => UNKNOWN.to_owned(),
         Some(n) => number(&at_least(u.is_least, &short(n))),
     };
-    let cost = u.cost.map_or_else(|| UNKNOWN.to_owned(), |m| number(&at_least(u.is_least, &money(Some(m)))));
+    let is_least = u.is_least || u.cost.is_none();
+    let known = |m| number(&at_least(is_least, &money(Some(m))));
+    let cost = u.known_cost().map_or_else(|| UNKNOWN.to_owned(), known);
     let tokens = u.tokens.map(Tokens::total);
-    let is_known = u.turns.is_some() || u.tool_calls.is_some() || tokens.is_some() || u.cost.is_some();
+    let is_known =
+        u.turns.is_some() || u.tool_calls.is_some() || tokens.is_some() || u.known_cost().is_some();
     let head = if is_known {
         let (turns, calls) = (least(u.turns), least(u.tool_calls));
         let (turn, call) =

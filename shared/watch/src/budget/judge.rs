@@ -14,6 +14,7 @@ use base::time::{Time, words};
 use board::Run;
 use card::scope::{Scope, Side, sides};
 use config::{Config, span};
+use logs::usage::Usage;
 use page::{FilesView, Gauge, Unit};
 use policy::attempts::tally::resets;
 use policy::cards::split_draft::{self, Drafted};
@@ -188,7 +189,7 @@ impl<'a> Case<'a> {
 
     fn cost(&mut self) {
         let usages = || std::iter::once(&self.work.usage).chain(self.work.earlier.iter().map(|u| &u.usage));
-        let known: Vec<Money> = usages().filter_map(|u| u.cost).collect();
+        let known: Vec<Money> = usages().filter_map(Usage::known_cost).collect();
         let is_least = usages().any(|u| u.is_least || u.cost.is_none())
             || self.work.detail.runs.len() > 1 + self.work.earlier.len();
         let sum = known.iter().fold(Money(0), |a, b| a.plus(*b));
@@ -196,8 +197,11 @@ impl<'a> Case<'a> {
         let Some(Limit { value, source }) = self.limits.cost.clone() else { return };
         let used = (!known.is_empty()).then_some(sum.0);
         self.gauge("cost", used, is_least, value.0, Unit::NanoUsd, &source);
-        if known.is_empty() {
-            let why = self.work.usage.unknown.first().map_or("no log tells", String::as_str);
+        // A part that is within the limit tells nothing of the whole.
+        let is_part = usages().any(|u| u.cost.is_none() && u.cost_at_least.is_some());
+        if known.is_empty() || (is_part && sum <= value) {
+            let unknown = || usages().filter(|u| u.cost.is_none()).find_map(|u| u.unknown.first());
+            let why = unknown().map_or("no log tells", String::as_str);
             self.judged.unknown.push(format!("cost: {why}"));
         } else if sum > value {
             let least = if is_least { "at least " } else { "" };

@@ -240,7 +240,7 @@ fn add(one: &mut Spent, usage: Option<&Usage>) {
     if let Some(t) = u.tokens {
         one.tokens = Some(one.tokens.unwrap_or_default().plus(t));
     }
-    if let Some(c) = u.cost {
+    if let Some(c) = u.known_cost() {
         one.cost = Some(one.cost.unwrap_or(Money(0)).plus(c));
     }
 }

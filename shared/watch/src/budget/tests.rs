@@ -223,6 +223,43 @@ fn rereads(times: u64) -> Usage {
 }
 
 #[test]
+fn what_is_known_in_part_is_over_or_not_known() {
+    let part = |amount: &str| Usage {
+        cost: None,
+        cost_at_least: Money::parse(amount),
+        unknown: vec!["no price for glm-4.6".into()],
+        ..cost(amount)
+    };
+    let of = |usage: Usage, earlier: Option<Usage>| {
+        let earlier: Vec<Used> = earlier.map(|usage| Used { run: 6, usage }).into_iter().collect();
+        let mut w = Work { usage, earlier, ..running(60) };
+        w.detail.body = SCOPE.into();
+        w
+    };
+    let limit = Config::default();
+    let cost_of = |unknown: Vec<String>| unknown.into_iter().filter(|u| u.starts_with("cost:")).count();
+    for (work, over, unknown) in [
+        (of(part("$30"), None), 1, 0),
+        (of(part("$0.60"), Some(cost("$0.60"))), 1, 0),
+        (of(cost("$0.60"), Some(part("$0.60"))), 1, 0),
+        (of(part("$1"), None), 0, 1),
+        (of(cost("$0.10"), Some(part("$0.20"))), 0, 1),
+        (of(cost("$0.10"), None), 0, 0),
+    ] {
+        let said = format!("{:?} {:?}", work.usage, work.earlier);
+        let (found, whys) = verdicts(work, &limit);
+        assert_eq!((found.len(), cost_of(whys.clone())), (over, unknown), "{said}: {found:?} {whys:?}");
+        assert!(whys.iter().all(|u| !u.starts_with("cost:") || u == "cost: no price for glm-4.6"));
+    }
+    let seen = seen(vec![of(part("$30"), None)]);
+    let judged = judge::all(&seen, &limit, &BTreeMap::new(), None);
+    assert!(judged[0].verdicts[0].because.starts_with("at least $30.00 spent, $1.00 allowed"));
+    let page = page::overview(&seen, &judged, &limit);
+    assert_eq!((page.tasks[0].cost, page.tasks[0].cost_is_least), (Money::parse("$30"), true));
+    assert_eq!((page.spent[0].cost, page.spent[0].is_least), (Money::parse("$30"), true));
+}
+
+#[test]
 fn what_is_not_known_is_no_verdict_and_is_said() {
     let mut w = running(60);
     w.usage = Usage::unknown("no log tells");

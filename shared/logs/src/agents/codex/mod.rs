@@ -126,7 +126,7 @@ impl Agent for Codex {
             usage.unknown.insert(1, "the output of Codex does not tell turns".into());
         }
         if record.total.is_none() && usage.turns.is_none() {
-            (usage.tokens, usage.cost) = (None, None);
+            (usage.tokens, usage.cost, usage.cost_at_least) = (None, None, None);
             usage.unknown.push("tokens are not told".into());
         }
     }

@@ -283,7 +283,7 @@ impl Sums {
             rereads: self.files.rereads(),
             ..Usage::default()
         };
-        (usage.cost, usage.unknown) = self.bill.sum(prices);
+        usage.bill(self.bill.sum(prices));
         if self.broken > 0 {
             usage.least(format!("{} of the store could not be read", things(self.broken, "row")));
         }

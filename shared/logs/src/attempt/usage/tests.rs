@@ -474,6 +474,13 @@ fn prices_are_the_operators_or_list_prices_or_none() {
     let foreign = of(&path);
     assert_eq!((foreign.cost, foreign.turns), (None, Some(1)));
     assert!(says(&foreign, "no price for glm-4.6") && !foreign.is_least);
+    assert_eq!(foreign.cost_at_least, None, "none of its calls has a price");
+    // Another model beside it has one: so much it cost at least.
+    let known = of(&desk.write("known.jsonl", &text));
+    assert_eq!((known.cost_at_least, known.cost.is_some()), (None, true));
+    let other = text.replace("claude-sonnet-4-5", "glm-4.6").replace("msg_mock", "msg_other");
+    let mixed = of(&desk.write("mixed.jsonl", text.clone() + &other));
+    assert_eq!((mixed.cost, mixed.cost_at_least), (None, known.cost), "{mixed:?}");
     let mut config = Config::default();
     let keys = PriceKeys { input: Some(1.0), output: Some(10.0), ..PriceKeys::default() };
     config.prices = [("glm".to_owned(), keys)].into();

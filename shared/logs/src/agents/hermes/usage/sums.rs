@@ -226,7 +226,7 @@ impl Sums {
             rereads: talk.files.rereads(),
             ..Usage::default()
         };
-        (usage.cost, usage.unknown) = self.bill.sum(prices);
+        usage.bill(self.bill.sum(prices));
         for why in &self.why_least {
             usage.least(*why);
         }
