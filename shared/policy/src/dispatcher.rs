@@ -284,7 +284,7 @@ fn waits(
 /// Seconds after which ready work on a board without a dispatcher needs a person, where no worker of its profile is at work.
 const UNCLAIMED: i64 = 3_600;
 
-/// Who works on what is for no profile, and since when: of each such task that runs or was claimed.
+/// Who works on a task, and since when: of each one that runs, or that was claimed and is for no profile.
 pub type Workers = BTreeMap<String, (Option<String>, Time)>;
 
 /// Looks at the newest attempts of such tasks. `started` as with [`passed_over`].
@@ -299,7 +299,7 @@ pub fn workers(
 ) -> Result<Workers> {
     let claimed = tasks_of(events, is_start);
     let is_meant =
-        |t: &&Task| t.assignee.is_none() && (t.status == Status::Running || claimed.contains(t.id.as_str()));
+        |t: &&Task| t.status == Status::Running || (t.assignee.is_none() && claimed.contains(t.id.as_str()));
     let all: Vec<String> = rows.iter().chain(started).filter(is_meant).map(|t| t.id.clone()).collect();
     if all.is_empty() {
         return Ok(Workers::new());
@@ -313,8 +313,8 @@ fn who_works_on(d: &Detail) -> Option<(Option<String>, Time)> {
 }
 
 /// Ready tasks of a board without a dispatcher that nobody has claimed for that long, while nobody claimed or worked on anything else of
-/// their profile. `started` as with [`passed_over`]; what is for no profile any worker may take. A worker of which nobody knows the profile
-/// may be of any, but no longer than [`STALLED`].
+/// their profile. `started` as with [`passed_over`]; what is for no profile any worker may take. An attempt counts for [`STALLED`] seconds
+/// since it began or gave a sign of life, and one of which nobody knows the profile, which may be of any, since it began.
 pub fn unclaimed(
     rows: &[Task],
     started: &[Task],
@@ -325,10 +325,17 @@ pub fn unclaimed(
     let is_lately = |e: &Event| is_within(e.at, now, UNCLAIMED - 1) && authorship::is_turn(e);
     let turned = tasks_of(events, is_lately);
     let claimed = tasks_of(events, |e| is_lately(e) && is_start(e));
-    let is_at_work = |t: &&Task| t.status == Status::Running || claimed.contains(t.id.as_str());
+    // Its worker may be dead, and no watcher may touch it: for ever it hides nothing.
+    let is_alive = |t: &Task| {
+        let began = workers.get(&t.id).map(|(_, since)| *since).or(t.started_at);
+        began.max(t.last_heartbeat_at).is_none_or(|at| is_within(at, now, STALLED - 1))
+    };
+    let runs = |t: &Task| t.status == Status::Running && (t.assignee.is_none() || is_alive(t));
+    let is_at_work = |t: &&Task| runs(t) || claimed.contains(t.id.as_str());
     let at_work: Vec<&Task> = rows.iter().chain(started).filter(is_at_work).collect();
     let may_be_of = |o: &Task, who: &str| match (&o.assignee, workers.get(&o.id)) {
-        (Some(profile), _) | (None, Some((Some(profile), _))) => profile == who,
+        (Some(profile), _) => profile == who,
+        (None, Some((Some(profile), _))) => profile == who && is_alive(o),
         (None, Some((None, since))) => is_within(*since, now, STALLED - 1),
         (None, None) => true,
     };
@@ -631,9 +638,21 @@ mod tests {
             unclaimed(&rows, &[], &[], &workers, NOW).contains("t_00000001")
         };
         assert!(
-            by(Some("sol"), 60) && !by(Some("luna"), 86_400),
+            by(Some("sol"), 60) && !by(Some("luna"), STALLED - 1),
             "what is for nobody a worker of one profile has"
         );
+        // A worker of which nothing is heard may be dead, and its task marked.
+        assert!(by(Some("luna"), STALLED));
+        let hides = |profile: Option<&str>, began: i64, heard: Option<i64>| {
+            let workers = [("t_00000002".to_owned(), (Some("luna".to_owned()), ago(began)))].into();
+            let mut runs = row("t_00000002", Status::Running, profile, 900_000);
+            (runs.started_at, runs.last_heartbeat_at) = (Some(ago(800_000)), heard.map(ago));
+            !unclaimed(&[ready(900_000), runs], &[], &[], &workers, NOW).contains("t_00000001")
+        };
+        for profile in [Some("luna"), None] {
+            assert!(hides(profile, STALLED - 1, None) && !hides(profile, STALLED, None));
+            assert!(hides(profile, 700_000, Some(STALLED - 1)) && !hides(profile, 700_000, Some(STALLED)));
+        }
         assert!(!by(None, STALLED - 1) && by(None, STALLED), "that of an unknown one hides it for a while");
         assert!(!left(ready(9_000), &other(Status::Todo, Some("luna")), &[claimed(3_599)]));
         assert!(left(ready(9_000), &other(Status::Todo, Some("luna")), &[claimed(3_600)]));
