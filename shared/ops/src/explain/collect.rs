@@ -313,14 +313,26 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// What is open comes first: what was done in the night needs nobody. `rows`: all that is open.
+    /// What is open comes first: what was done in the night needs nobody. Of that, what a person most likely has to end. `rows`: all that
+    /// is open.
     fn of(ids: BTreeSet<String>, rows: &[Task]) -> Chosen {
-        let is_open: BTreeSet<&str> = rows.iter().map(|t| t.id.as_str()).collect();
-        let (open, closed): (Vec<String>, Vec<String>) =
-            ids.into_iter().partition(|id| is_open.contains(id.as_str()));
+        let turn = |status: &Status| match status {
+            Status::Blocked | Status::Triage | Status::Review | Status::Other(_) => 0,
+            // What is held goes on by itself.
+            Status::Scheduled => 2,
+            _ => 1,
+        };
+        let turns: BTreeMap<&str, i32> = rows.iter().map(|t| (t.id.as_str(), turn(&t.status))).collect();
+        let (mut open, closed): (Vec<String>, Vec<String>) =
+            ids.into_iter().partition(|id| turns.contains_key(id.as_str()));
         let room = MAX_TASKS.saturating_sub(open.len());
         let (open_over, closed_over) =
             (open.len().saturating_sub(MAX_TASKS), closed.len().saturating_sub(room));
+        if open_over > 0 {
+            open.sort_by_key(|id| turns.get(id.as_str()));
+            open.truncate(MAX_TASKS);
+            open.sort_unstable();
+        }
         Chosen { tasks: open.into_iter().chain(closed).take(MAX_TASKS).collect(), open_over, closed_over }
     }
 }
@@ -682,5 +694,29 @@ impl Visit for Taking<'_> {
             }
         };
         self.takes.push(take);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use board::testing::detail;
+
+    use super::*;
+
+    #[test]
+    fn of_too_many_open_tasks_those_that_a_person_must_end_are_looked_at() {
+        let row = |n: usize, status: &Status| detail(&format!("t_{n:08}"), status.clone()).task;
+        let mut rows: Vec<Task> = (0..3_000).map(|n| row(n, &Status::Scheduled)).collect();
+        rows.extend((3_000..3_010).map(|n| row(n, &Status::Ready)));
+        let stopped = [Status::Blocked, Status::Triage, Status::Review, Status::Other("later".into())];
+        rows.extend(stopped.iter().zip(3_010..).map(|(status, n)| row(n, status)));
+        let mut ids: BTreeSet<String> = rows.iter().map(|t| t.id.clone()).collect();
+        ids.insert("t_00009999".into());
+        let chosen = Chosen::of(ids, &rows);
+        assert_eq!((chosen.tasks.len(), chosen.open_over, chosen.closed_over), (1_000, 2_014, 1));
+        let (held, others) = chosen.tasks.split_at(986);
+        assert_eq!((held[0].as_str(), held[985].as_str()), ("t_00000000", "t_00000985"));
+        let want: Vec<String> = (3_000..3_014).map(|n| format!("t_{n:08}")).collect();
+        assert_eq!(others, want);
     }
 }
