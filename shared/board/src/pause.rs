@@ -48,8 +48,15 @@ pub(crate) fn fault(id: &BoardId, e: &io::Error) -> Error {
         Kind::NoInput => Error::new(Kind::NoInput, &id.at, "no such board"),
         Kind::Permission => Error::new(Kind::Permission, place(id), "cannot be written; nothing was changed")
             .hint("run this as the user who owns the folder"),
-        _ => Error::new(Kind::Io, place(id), e)
-            .hint("the board is paused as long as anything has that name; make or remove it by hand"),
+        _ => Error::new(Kind::Io, place(id), e).hint(hint(id.folder().as_deref())),
+    }
+}
+
+/// What stands now, where a pause could not be written or taken off.
+fn hint(folder: Option<&Path>) -> &'static str {
+    match folder.is_some_and(|folder| std::fs::symlink_metadata(of_folder(folder)).is_ok()) {
+        true => "the board is paused as long as anything has that name; remove it by hand",
+        false => "nothing has that name, so the board is not paused; an empty file of that name pauses it",
     }
 }
 
@@ -191,6 +198,17 @@ mod tests {
             assert_eq!(of_file(dir.path()), Some(pause));
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn what_failed_says_whether_the_board_is_paused() {
+        let dir = tempfile::tempdir().unwrap();
+        let id = BoardId { at: Location::File(dir.path().join("kanban.db")), slug: None, root: None };
+        let full = io::Error::from_raw_os_error(28);
+        let hint = || fault(&id, &full).hint.unwrap();
+        assert!(hint().contains("the board is not paused"), "{}", hint());
+        fs::create_dir(of_folder(dir.path())).unwrap();
+        assert!(hint().starts_with("the board is paused as long as anything has that name"), "{}", hint());
     }
 
     #[test]
