@@ -176,6 +176,11 @@ impl Host {
         }
     }
 
+    /// Whether a process can be no worker: a thread of the kernel, or the first process of a machine, which outlives all work.
+    pub fn is_of_system(&self, pid: i64) -> bool {
+        proc::is_of_system(&self.proc, pid)
+    }
+
     /// Whether what was proven gone still is.
     pub fn still_gone(&self, proof: &Proof) -> bool {
         self.recheck(&[Some(proof.clone())], &[]).still_gone == [true]

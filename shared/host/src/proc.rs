@@ -21,6 +21,10 @@ use base::worker_env::{HERMES, Names, SHARED};
 /// `PF_KTHREAD` in field 9 of `/proc/PID/stat` (linux/sched.h).
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
+/// The process that a machine starts first, and the parent of the kernel's threads.
+const FIRST: i64 = 1;
+const KTHREADD: i64 = 2;
+
 /// Where processes are seen: in `/proc`, or in the table of a simulated machine.
 pub trait Processes {
     /// Looks at all of them once, keeping what belongs to one of `tasks`.
@@ -356,6 +360,16 @@ impl Scan {
             self.marked.push(process);
         }
     }
+}
+
+/// Whether a process of this `/proc` can be no worker: a thread of the kernel, or the first process of a machine. In a pid namespace of its
+/// own, where the kernel's threads are not seen, the first process may well be one.
+pub(super) fn is_of_system(root: &Path, pid: i64) -> bool {
+    let is_kernel = |pid: i64| {
+        let stat = fs::read(root.join(pid.to_string()).join("stat")).ok();
+        stat.and_then(|stat| parse_stat(&lossy(&stat))).is_some_and(|stat| stat.kernel)
+    };
+    is_kernel(pid) || (pid == FIRST && is_kernel(KTHREADD))
 }
 
 /// Looks at one pid. The pidfd is what makes it one look: while it says "not ended", the number cannot have

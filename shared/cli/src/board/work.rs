@@ -212,6 +212,10 @@ impl Hand<'_> {
         placed.place.path = place.clone().or(placed.place.path);
         let (mut more, mut fingerprint) = (Map::new(), None);
         if let Some(pid) = claim.pid {
+            if self.here.host.is_of_system(pid) {
+                let no = refused(&format!("--pid {pid}"), "is a process of the system and no worker");
+                return Err(no.hint("give the pid of the worker that starts now"));
+            }
             let birth = self.here.host.birth_of(pid).ok_or_else(|| {
                 refused(&format!("--pid {pid}"), "no such process")
                     .hint("give the pid of the worker that starts now")

@@ -250,6 +250,20 @@ fn a_scan_keeps_what_was_asked_for() {
 }
 
 #[test]
+fn what_the_system_itself_runs_is_no_worker() {
+    let root = fake(&[(1, 0, "init", None), (2, 0, "", None), (40, 1, "sleep 1", None)]);
+    let of = |pid| is_of_system(root.path(), pid);
+    assert_eq!([1, 2, 40, 77].map(of), [false; 4], "in a container the first process may be a worker");
+    for pid in [2, 77] {
+        let dir = root.path().join(pid.to_string());
+        fs::create_dir_all(&dir).unwrap();
+        let stat = format!("{pid} (k) I 2 0 0 0 -1 {KERNEL_THREAD} 1 2 3 4 5 6 7 8 20 0 1 0 900 1 1");
+        fs::write(dir.join("stat"), stat).unwrap();
+    }
+    assert_eq!([1, 2, 40, 77, 78].map(of), [true, true, false, true, false]);
+}
+
+#[test]
 fn a_process_of_another_board_is_none_of_this_ones() {
     let boards = tempfile::tempdir().unwrap();
     let at = |name: &str| boards.path().join(name);
