@@ -668,7 +668,7 @@ fn a_second_question_in_triage_is_asked_at_once_like_the_first() {
     assert!(
         standing::of(&f).says.starts_with("in triage: its worker luna asks a person (needs_input) 30s ago")
     );
-    // Another loop is the orchestrator's, and what went on since is no question any more.
+    // Another loop is the orchestrator's. What went on since does not ask any more.
     for events in [
         vec![loops(30, "capability")],
         vec![loops(30, "needs_input"), event("status", 20, json!({"status": "triage"}))],
