@@ -30,6 +30,9 @@ use policy::routing::router::{Choice, Release, Target};
 /// Seconds an orchestrator has, after it closed its card, to run the card's commands itself.
 const GRACE: i64 = 600;
 
+/// Seconds after the end of a claim that was left on a task, in which some pass of `heal` ends it if any does.
+const CLAIM_ENDS: i64 = 3_600;
+
 /// Whether all a card says was carried out at this very moment. A task that still waits for it was read before another
 /// pass wrote that, and the card after it: there is nothing to report.
 fn is_just_done(card: &Detail, now: Time) -> bool {
@@ -84,7 +87,9 @@ impl<'a> Rules<'a> {
         let mine = decisions.iter().map(|one| &one.task).filter(|id| of_card.contains(*id));
         let mine = mine.filter(|id| !self.is_left_out(id)).filter_map(|id| self.task(id));
         let mut open = mine.filter(|d| !is_decided_by(d, card) && moved_on(d, card, true).is_none());
-        if let Some(d) = open.find(|d| d.task.claim_lock.is_some()) {
+        let ends =
+            |d: &Detail| d.task.claim_lock.is_some() && self.hands_off(d).is_none() && self.ends_soon(d);
+        if let Some(d) = open.find(|d| ends(d)) {
             let because = format!(
                 "decided on card {}; carried out once the claim that was left on it has ended",
                 card.task.id
@@ -128,6 +133,12 @@ impl<'a> Rules<'a> {
             true => self.find_refused(card, &refused),
             false => self.note(card, &done, &refused, changed),
         }
+    }
+
+    /// Whether the claim that was left on a task still lasts, or ran out so lately that `heal` may yet end it. Some it never ends: those of
+    /// another host, for one.
+    fn ends_soon(&self, d: &Detail) -> bool {
+        d.task.claim_expires.is_some_and(|at| self.seen.now.since(at) < CLAIM_ENDS)
     }
 
     fn find_refused(&mut self, card: &Detail, refused: &[String]) {

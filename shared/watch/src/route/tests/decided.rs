@@ -84,9 +84,21 @@ fn a_decision_waits_for_the_claim_that_was_left_on_its_task() {
         }
         s.tasks[0].task.status = status;
         s.tasks[0].task.claim_lock = Some("h:1".into());
+        s.tasks[0].task.claim_expires = Some(ago(3_599));
         let d = told(&s);
         assert!(d.steps.is_empty() && d.findings.is_empty(), "{d:?}");
-        assert!(d.left.iter().any(|l| l.because.contains("once the claim that was left on it")), "{d:?}");
+        let waits =
+            |d: &Decision| d.left.iter().any(|l| l.because.contains("once the claim that was left on it"));
+        assert!(waits(&d), "{d:?}");
+        // Nobody ends these.
+        let mut marked = s.clone();
+        marked.tasks[0].body = "watchbill: no-heal".into();
+        let mut over = s.clone();
+        over.tasks[0].task.claim_expires = Some(ago(3_600));
+        for s in [marked, over] {
+            let d = told(&s);
+            assert!(!waits(&d) && d.findings.len() == 1, "{d:?}");
+        }
         s.tasks[0].task.claim_lock = None;
         assert_eq!(told(&s).steps[0].action, "move");
         // A claim elsewhere holds nothing up.
