@@ -314,7 +314,7 @@ fn who_works_on(d: &Detail) -> Option<(Option<String>, Time)> {
 
 /// Ready tasks of a board without a dispatcher that nobody has claimed for that long, while nobody claimed or worked on anything else of
 /// their profile. `started` as with [`passed_over`]; what is for no profile any worker may take. An attempt counts for [`STALLED`] seconds
-/// since it began or gave a sign of life, and one of which nobody knows the profile, which may be of any, since it began.
+/// since it began or gave a sign of life. One of an unknown profile may be of any: it counts since it began.
 pub fn unclaimed(
     rows: &[Task],
     started: &[Task],
@@ -325,17 +325,17 @@ pub fn unclaimed(
     let is_lately = |e: &Event| is_within(e.at, now, UNCLAIMED - 1) && authorship::is_turn(e);
     let turned = tasks_of(events, is_lately);
     let claimed = tasks_of(events, |e| is_lately(e) && is_start(e));
-    // Its worker may be dead, and no watcher may touch it: for ever it hides nothing.
+    // Its worker may be dead, and no watcher may touch it: it must not hide work for ever.
     let is_alive = |t: &Task| {
         let began = workers.get(&t.id).map(|(_, since)| *since).or(t.started_at);
         began.max(t.last_heartbeat_at).is_none_or(|at| is_within(at, now, STALLED - 1))
     };
-    let runs = |t: &Task| t.status == Status::Running && (t.assignee.is_none() || is_alive(t));
-    let is_at_work = |t: &&Task| runs(t) || claimed.contains(t.id.as_str());
+    let is_at_work =
+        |t: &&Task| (t.status == Status::Running && is_alive(t)) || claimed.contains(t.id.as_str());
     let at_work: Vec<&Task> = rows.iter().chain(started).filter(is_at_work).collect();
     let may_be_of = |o: &Task, who: &str| match (&o.assignee, workers.get(&o.id)) {
         (Some(profile), _) => profile == who,
-        (None, Some((Some(profile), _))) => profile == who && is_alive(o),
+        (None, Some((Some(profile), _))) => profile == who,
         (None, Some((None, since))) => is_within(*since, now, STALLED - 1),
         (None, None) => true,
     };
@@ -650,6 +650,15 @@ mod tests {
             (runs.started_at, runs.last_heartbeat_at) = (Some(ago(800_000)), heard.map(ago));
             !unclaimed(&[ready(900_000), runs], &[], &[], &workers, NOW).contains("t_00000001")
         };
+        let nobodys = |began: i64| {
+            let workers = [("t_00000002".to_owned(), (Some("luna".to_owned()), ago(began)))].into();
+            let mut free = ready(900_000);
+            free.assignee = None;
+            let mut runs = row("t_00000002", Status::Running, None, 900_000);
+            runs.started_at = Some(ago(800_000));
+            !unclaimed(&[free, runs], &[], &[], &workers, NOW).contains("t_00000001")
+        };
+        assert!(nobodys(STALLED - 1) && !nobodys(STALLED));
         for profile in [Some("luna"), None] {
             assert!(hides(profile, STALLED - 1, None) && !hides(profile, STALLED, None));
             assert!(hides(profile, 700_000, Some(STALLED - 1)) && !hides(profile, 700_000, Some(STALLED)));
