@@ -377,6 +377,9 @@ impl Rules<'_> {
                                 "Bring it back, or set host.gone = \"requeue\": heal then requeues what it left"
                                     .to_owned()
                             }
+                            Standing::Unhealed(_) => {
+                                format!("Let heal run on {} again: it judges the workers there", shown(host))
+                            }
                             _ => format!(
                                 "Bring it back; if it will not come back: board host forget {}",
                                 shown(host)

@@ -402,11 +402,13 @@ fn what_nobody_goes_on_with_is_told_with_its_host_and_what_to_do() {
     let report = "Bring it back; if it will not come back: board host forget h2";
     let absent = "Bring it back, or set host.gone = \"requeue\": heal then requeues what it left";
     let most = "Bring those hosts back; of one that will not come back: board host forget h2";
+    let unhealed = "Let heal run on h2 again: it judges the workers there";
     let renamed = "Set host.name = \"h2@0123456789ab\" there until its workers ended";
     let new = || well("new@0123456789ab");
     for (hosts, config, want) in [
         (vec![off(H2), well(H3)], &only, stuck(2_820, report)),
         (vec![well(H3)], &only, stuck(1_860, absent)),
+        (vec![host(H2, 20, Some(2_000)), well(H3)], &only, stuck(2_000, unhealed)),
         (vec![off(H2), off(H3)], &config(), stuck(2_820, most)),
         (vec![off(H2), well(H3), new()], &config(), stuck(1_860, renamed)),
         // It attends, or may: whether its worker lives is known there alone.
