@@ -391,29 +391,6 @@ fn a_board_that_only_db_names_is_written_so_that_it_is_found_again() {
     assert_eq!(written(&b), "");
 }
 
-#[test]
-fn a_root_that_only_a_flag_names_is_written_so_that_its_boards_are_found_again() {
-    let b = home(&PROFILES);
-    let root = b.path().join("night");
-    fs::rename(b.path().join(".hermes"), &root).unwrap();
-    let watchbill = |args: &[&str]| {
-        let mut command = tools::watchbill(&b, args);
-        command.env_remove("HERMES_HOME").env_remove("XDG_STATE_HOME").env_remove("WATCHBILL_CONFIG");
-        ran(command.current_dir(b.path()))
-    };
-    assert_eq!(watchbill(&["status"]).code, 66);
-    let flags = ["init", "--no-timers", "--hermes-root", "night"];
-    watchbill(&flags).ok();
-    assert_eq!(written(&b), format!("[board]\nhermes_root = \"{}\"\n", root.display()));
-    assert_eq!(watchbill(&["report"]).code, 0);
-    assert!(watchbill(&flags).ok().ends_with("\nnothing to do\n"));
-
-    // The usual one needs no key.
-    let b = home(&PROFILES);
-    init(&b, &["--no-timers", "--hermes-root", b.path().join(".hermes").to_str().unwrap()]).ok();
-    assert_eq!(written(&b), "");
-}
-
 /// Answers one question after the other; `EOF` ends the input.
 fn at_a_terminal(b: &TestBoard, answers: &str, args: &[&str]) -> String {
     let keys = answers.split('|').filter(|_| !answers.is_empty());

@@ -91,8 +91,6 @@ struct Seen {
     found: Found,
     /// Boards that nothing but `--db` names, by their whole paths.
     only_named: Vec<Location>,
-    /// The Hermes root that nothing but `--hermes-root` names.
-    only_named_root: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &InitArgs, version: &str) -> Result<u8> {
@@ -169,8 +167,7 @@ fn look(args: &InitArgs) -> Result<Seen> {
     }
     found.orchestrators = orchestrators(&config, named);
     let only_named = only_named(common, &config, &boards);
-    let only_named_root = only_named_root(common, &config, &boards);
-    Ok(Seen { config, boards, found, only_named, only_named_root })
+    Ok(Seen { config, boards, found, only_named })
 }
 
 /// The boards that a command without `--db` would not find.
@@ -178,22 +175,6 @@ fn only_named(common: &Common, config: &Config, boards: &[BoardSeen]) -> Vec<Loc
     if common.db.is_empty() {
         return Vec::new();
     }
-    not_found(common, config, boards).map(|b| b.id.whole()).collect()
-}
-
-/// The Hermes root of `--hermes-root`, where commands without that would not find its boards.
-fn only_named_root(common: &Common, config: &Config, boards: &[BoardSeen]) -> Option<PathBuf> {
-    let named = common.hermes_root.as_deref().filter(|_| common.db.is_empty())?;
-    let is_open = config.board.hermes_root.is_none() && not_found(common, config, boards).next().is_some();
-    std::path::absolute(named).ok().filter(|root| is_open && root.to_str().is_some())
-}
-
-/// The boards that a command would not find that names neither a board nor a root.
-fn not_found<'b>(
-    common: &Common,
-    config: &Config,
-    boards: &'b [BoardSeen],
-) -> impl Iterator<Item = &'b BoardSeen> {
     let bare = Common { db: Vec::new(), board: Vec::new(), hermes_root: None, ..common.clone() };
     // Where there is none at all, that is an error.
     let others = bare.boards(config).unwrap_or_default();
@@ -201,7 +182,8 @@ fn not_found<'b>(
         Location::File(path) => Location::File(path.canonicalize().unwrap_or(path)),
         server @ Location::Server(_) => server,
     };
-    boards.iter().filter(move |b| !others.iter().any(|other| place(other) == place(&b.id)))
+    let is_found = |id: &BoardId| others.iter().any(|other| place(other) == place(id));
+    boards.iter().filter(|b| !is_found(&b.id)).map(|b| b.id.whole()).collect()
 }
 
 impl Seen {
@@ -303,8 +285,7 @@ fn from_flags(args: &InitArgs, seen: &Seen) -> Result<Answers> {
     let is_set = |flag: &str, what: &str| {
         wrong(flag, format!("the configuration says {what}")).hint("change it there")
     };
-    let root = seen.only_named_root.clone();
-    let mut answers = Answers { board: seen.to_configure().cloned(), root, ..Answers::default() };
+    let mut answers = Answers { board: seen.to_configure().cloned(), ..Answers::default() };
     if let Some(name) = &args.orchestrator {
         seen.found.check_orchestrator(name).map_err(|why| wrong("--orchestrator", why))?;
         match seen.config.distress.orchestrator.as_ref() {

@@ -5,7 +5,7 @@ mod receiver;
 use base::count::first_few;
 use base::location::Location;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use self::receiver::Receiver;
 use config::edit::Addition;
@@ -39,8 +39,6 @@ pub struct Gap {
 pub struct Answers {
     /// A board that nothing but `--db` names.
     pub board: Option<Location>,
-    /// A Hermes root that nothing but `--hermes-root` names.
-    pub root: Option<PathBuf>,
     /// Who takes the cards.
     pub orchestrator: Option<String>,
     /// Who takes the work of a profile, first one first.
@@ -133,15 +131,13 @@ impl Answers {
     /// The keys that say these things in the configuration.
     pub fn additions(&self, places: Places<'_>) -> Vec<Addition> {
         let board = self.board.iter().map(|at| Addition::new(&["board"], "db", at.to_string()));
-        let root = self.root.iter();
-        let root = root.map(|at| Addition::new(&["board"], "hermes_root", at.display().to_string()));
         let orchestrator =
             self.orchestrator.iter().map(|name| Addition::new(&["distress"], "orchestrator", name.as_str()));
         let named = self.fallbacks.iter().filter(|(_, to)| !to.is_empty());
         let fallbacks =
             named.map(|(of, to)| Addition::new(&["profiles", of], "fallbacks", to.as_slice().to_vec()));
         let tell = self.tell.iter().flat_map(|receiver| receiver.additions(places));
-        board.chain(root).chain(orchestrator).chain(fallbacks).chain(tell).collect()
+        board.chain(orchestrator).chain(fallbacks).chain(tell).collect()
     }
 }
 
@@ -230,13 +226,12 @@ mod tests {
         let places = Places { mailer: Path::new("/m"), secret: Path::new("/s") };
         assert_eq!(Answers::default().additions(places), []);
         let answers = Answers {
-            root: Some("/srv/hermes".into()),
             board: Some("/night/board.db".into()),
             orchestrator: Some("tuesday".into()),
             fallbacks: [("luna".to_owned(), names(&["nova"])), ("mona".to_owned(), Vec::new())].into(),
             tell: Some(Receiver::parse("me@example.org").unwrap()),
         };
-        let want = "[board]\ndb = \"/night/board.db\"\nhermes_root = \"/srv/hermes\"\n\n[distress]\norchestrator = \"tuesday\"\n\n[profiles.luna]\nfallbacks = [\"nova\"]\n\n\
+        let want = "[board]\ndb = \"/night/board.db\"\n\n[distress]\norchestrator = \"tuesday\"\n\n[profiles.luna]\nfallbacks = [\"nova\"]\n\n\
                     [notify.mail]\ncommand = [\"/m\", \"me@example.org\"]\n";
         assert_eq!(config::edit::lines(&answers.additions(places)), want);
     }
