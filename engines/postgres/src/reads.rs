@@ -526,7 +526,7 @@ pub(crate) fn look(server: &mut Server, ids: &[&str]) -> Result<BTreeMap<String,
     let work_on = |card: &String| {
         let mut all = work.get(card).cloned().unwrap_or_default();
         all.sort_by_key(|(begun, _)| *begun);
-        all.into_iter().map(|(Reverse((begun, _)), ended)| (Time(begun), ended))
+        all.into_iter().map(|(Reverse((begun, _)), ended)| (Time::of_row(begun), ended))
     };
 
     let mut all = BTreeMap::new();
