@@ -284,7 +284,8 @@ fn waits(
 /// Seconds after which ready work on a board without a dispatcher needs a person, where no worker of its profile is at work.
 const UNCLAIMED: i64 = 3_600;
 
-/// Who works on a task, and since when: of each one that runs, or that was claimed and is for no profile.
+/// Who works on a task, and since when: of each one that is for no profile and runs or was claimed, and of those that run for a profile
+/// without a sign of life for [`STALLED`] seconds.
 pub type Workers = BTreeMap<String, (Option<String>, Time)>;
 
 /// Looks at the newest attempts of such tasks. `started` as with [`passed_over`].
@@ -296,10 +297,15 @@ pub fn workers(
     rows: &[Task],
     started: &[Task],
     events: &[(String, Event)],
+    now: Time,
 ) -> Result<Workers> {
     let claimed = tasks_of(events, is_start);
-    let is_meant =
-        |t: &&Task| t.status == Status::Running || (t.assignee.is_none() && claimed.contains(t.id.as_str()));
+    // The row of most running ones tells enough.
+    let is_fresh = |t: &Task| t.started_at.max(t.last_heartbeat_at).is_some_and(|at| is_within(at, now, STALLED - 1));
+    let is_meant = |t: &&Task| match &t.assignee {
+        Some(_) => t.status == Status::Running && !is_fresh(t),
+        None => t.status == Status::Running || claimed.contains(t.id.as_str()),
+    };
     let all: Vec<String> = rows.iter().chain(started).filter(is_meant).map(|t| t.id.clone()).collect();
     if all.is_empty() {
         return Ok(Workers::new());

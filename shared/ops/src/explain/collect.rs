@@ -380,7 +380,7 @@ fn passed_over(
     let events = board.events(now.plus(-dispatcher::PASSED_OVER), MAX_TICKS)?;
     let done = dispatcher::started(board, rows, &events)?;
     if own_board {
-        let workers = dispatcher::workers(board, rows, &done, &events)?;
+        let workers = dispatcher::workers(board, rows, &done, &events, now)?;
         let mut left = dispatcher::unclaimed(rows, &done, &events, &workers, now);
         left.extend(dispatcher::waits_for_nothing(rows, links, &events, now));
         return Ok(left);
