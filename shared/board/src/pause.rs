@@ -54,10 +54,14 @@ pub(crate) fn fault(id: &BoardId, e: &io::Error) -> Error {
 
 /// What stands now, where a pause could not be written or taken off.
 fn hint(folder: Option<&Path>) -> &'static str {
-    match folder.is_some_and(|folder| std::fs::symlink_metadata(of_folder(folder)).is_ok()) {
-        true => "the board is paused as long as anything has that name; remove it by hand",
+    match folder.is_some_and(|folder| !is_away(folder)) {
+        true => "what has that name still pauses the board; to end that, remove it by hand",
         false => "nothing has that name, so the board is not paused; an empty file of that name pauses it",
     }
+}
+
+fn is_away(folder: &Path) -> bool {
+    std::fs::symlink_metadata(of_folder(folder)).is_err_and(|e| e.kind() == io::ErrorKind::NotFound)
 }
 
 pub(crate) fn of_folder(folder: &Path) -> PathBuf {
@@ -208,7 +212,7 @@ mod tests {
         let hint = || fault(&id, &full).hint.unwrap();
         assert!(hint().contains("the board is not paused"), "{}", hint());
         fs::create_dir(of_folder(dir.path())).unwrap();
-        assert!(hint().starts_with("the board is paused as long as anything has that name"), "{}", hint());
+        assert!(hint().starts_with("what has that name still pauses the board"), "{}", hint());
     }
 
     #[test]
