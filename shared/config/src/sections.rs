@@ -46,7 +46,7 @@ declare_sections! {
         aliases: Vec<String> = Vec::new(), HOSTS;
         /// "same" only if all workers of this host run in the pid namespace of the watchers.
         pid_namespace: PidNamespace = PidNamespace::Auto, OneOf(NAMESPACES);
-        /// The name of this host in messages and on a shared board [default: hostname, there with machine id].
+        /// What messages and shared boards call this host [default: hostname; on shared boards with machine id].
         name: Option<String> = None, HOST;
         /// What becomes of the work of another host that is gone: ready again ("requeue"), or told only ("report").
         gone: HostGone = HostGone::Requeue, OneOf(HostGone::NAMED);
