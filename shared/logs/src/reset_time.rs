@@ -2,12 +2,13 @@
 //!
 //! The forms are those of Claude Code ("resets 9:50pm (Europe/Berlin)", "usage limit reached|1760000400",
 //! claude-code #9046, #25583, #74079), of Codex ("try again at Mar 10th, 2026 3:39 AM.", which is the local time of
-//! the machine it runs on), of the OpenAI service ("Please try again in 6m0s"), of Anthropic's ("You will regain access on
-//! 2026-12-01 at 00:00 UTC"), of Gemini's (`"retryDelay": "37s"`, `"quotaResetDelay": "3h27m56s"`; gemini-cli #29429) and of HTTP (`Retry-After`).
+//! the machine it runs on), of the OpenAI service ("Please try again in 6m0s"), of Anthropic's ("You will regain
+//! access on 2026-12-01 at 00:00 UTC"), of Gemini's (`"retryDelay": "37s"`, `"quotaResetDelay": "3h27m56s"`;
+//! gemini-cli #29429) and of HTTP (`Retry-After`).
 //!
-//! Where no zone is named, the zone of this machine is a guess. Where a zone or a day is named that we do not know, the end is unknown. A time of day that is past means tomorrow, of two
-//! readings the later one is taken, and a date alone means the end of that day: waiting too long costs time, coming
-//! too early costs the attempt.
+//! Where no zone is named, the zone of this machine is a guess. Where a zone or a day is named that we do not know,
+//! the end is unknown. A time of day that is past means tomorrow, of two readings the later one is taken, and a date
+//! alone means the end of that day: waiting too long costs time, coming too early costs the attempt.
 
 use chrono::{
     DateTime, Datelike, Days, FixedOffset, Local, MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime,
@@ -46,8 +47,11 @@ fn of<Z: TimeZone>(text: &str, at: Time, local: &Z) -> Option<Time> {
     let lower = text.to_ascii_lowercase();
     let now = Now { at, local, text };
     let fits = |t: &Time| (-SLACK..=MAX_AHEAD).contains(&t.since(at));
-    // What a program wrote for programs says it best.
-    now.structured(&lower).filter(fits).or_else(|| now.prose(&lower).filter(fits))
+    // What a program wrote for programs says it best, where it is about the limit that was reached.
+    now.structured(&lower)
+        .filter(fits)
+        .or_else(|| now.prose(&lower).filter(fits))
+        .or_else(|| now.refill(&lower).filter(fits))
 }
 
 /// Keys whose value is a moment.
@@ -62,7 +66,7 @@ const MOMENT_KEYS: [&str; 7] = [
 ];
 
 /// Keys whose value is a number of seconds, or of milliseconds.
-const LENGTH_KEYS: [(&str, f64); 9] = [
+const LENGTH_KEYS: [(&str, f64); 8] = [
     ("retry-after-ms", 0.001),
     ("retry_after_ms", 0.001),
     ("retry-after", 1.0),
@@ -71,11 +75,12 @@ const LENGTH_KEYS: [(&str, f64); 9] = [
     ("reset_after_seconds", 1.0),
     ("retrydelay", 1.0),
     ("quotaresetdelay", 1.0),
-    ("x-ratelimit-reset", 1.0),
 ];
 
-/// Keys of OpenAI, Groq and others: when the requests, and when the tokens are back. Which of them ran out they do not say.
-const REFILL_KEYS: [&str; 2] = ["x-ratelimit-reset-requests", "x-ratelimit-reset-tokens"];
+/// Keys of OpenAI, Groq and others: when the requests, and when the tokens are back, as a moment or a length. Every answer has them, and
+/// which of them ran out they do not say.
+const REFILL_KEYS: [&str; 3] =
+    ["x-ratelimit-reset-requests", "x-ratelimit-reset-tokens", "x-ratelimit-reset"];
 
 /// Words before a moment or a length of time. `retrying in 5s` does not count: that is the next try, not the end.
 const OPENINGS: [&str; 8] =
@@ -112,18 +117,25 @@ impl<Z: TimeZone> Now<'_, Z> {
             scan.skip(&['"', '\'', ':', '=', ' ', '\\']);
             self.absolute(&mut scan)
         });
-        let length = |key: &str, unit: f64| {
-            let mut scan = Scan::behind(lower, key)?;
-            scan.skip(&['"', '\'', ':', '=', ' ', '\\']);
-            let bare = scan.clone().number().filter(|_| !scan.clone().number_has_unit());
-            match bare {
-                Some(n) => self.later(n * unit),
-                None => self.http_date(scan.rest()).or_else(|| self.length(&mut scan)),
-            }
-        };
-        moment
-            .or_else(|| LENGTH_KEYS.iter().find_map(|(key, unit)| length(key, *unit)))
-            .or_else(|| REFILL_KEYS.iter().filter_map(|key| length(key, 1.0)).max())
+        moment.or_else(|| LENGTH_KEYS.iter().find_map(|(key, unit)| self.behind_key(lower, key, *unit)))
+    }
+
+    fn refill(&self, lower: &str) -> Option<Time> {
+        REFILL_KEYS.iter().filter_map(|key| self.behind_key(lower, key, 1.0)).max()
+    }
+
+    /// The value of a key: a number of units, a length with its own units, or a date.
+    fn behind_key(&self, lower: &str, key: &str, unit: f64) -> Option<Time> {
+        let mut scan = Scan::behind(lower, key)?;
+        scan.skip(&['"', '\'', ':', '=', ' ', '\\']);
+        if scan.clone().iso_date().is_some() {
+            return self.absolute(&mut scan);
+        }
+        let bare = scan.clone().number().filter(|_| !scan.clone().number_has_unit());
+        match bare {
+            Some(n) => self.later(n * unit),
+            None => self.http_date(scan.rest()).or_else(|| self.length(&mut scan)),
+        }
     }
 
     fn prose(&self, lower: &str) -> Option<Time> {
@@ -259,12 +271,28 @@ impl<Z: TimeZone> Now<'_, Z> {
     fn day_behind(&self, scan: &mut Scan<'_>) -> Option<Option<Day>> {
         let mut ahead = scan.clone();
         ahead.skip(&[' ', ',', ')']);
-        let is_announced = ahead.word_is("on") || ahead.word_is("next");
-        ahead.skip(&[' ']);
+        let in_brackets = ahead.eat("(");
+        let mut is_announced = false;
+        while ["on", "the", "next", "this", "every"].iter().any(|word| ahead.word_is(word)) {
+            is_announced = true;
+            ahead.skip(&[' ']);
+        }
         let day = ahead.iso_date().map(Day::Date).or_else(|| self.day(&mut ahead));
-        let wants_to_be = is_announced || ahead.rest().starts_with(|c: char| c.is_ascii_digit());
         if day.is_none() {
+            let wants_to_be = if ahead.word_is("in") {
+                // `in 6h 38m` says the same once more; `in 2 days` and `in Berlin` do not.
+                ahead.skip(&[' ']);
+                ahead.number().is_none() || {
+                    ahead.skip(&[' ']);
+                    ahead.unit().is_none_or(|unit| unit >= 86_400.0)
+                }
+            } else {
+                ahead.begins_a_day(is_announced)
+            };
             return (!wants_to_be).then_some(None);
+        }
+        if in_brackets {
+            ahead.skip(&[' ', ',', ')']);
         }
         *scan = ahead;
         Some(day)
@@ -322,8 +350,15 @@ impl<Z: TimeZone> Now<'_, Z> {
         let letters = written.bytes().take_while(u8::is_ascii_alphabetic);
         let is_in_capitals =
             (2..=5).contains(&letters.clone().count()) && letters.clone().all(|b| b.is_ascii_uppercase());
-        let wants_to_be =
-            name.contains('/') || is_in_capitals || (in_brackets && ahead.rest().starts_with(')'));
+        // `Pacific Time`, but not `local time`.
+        ahead.skip(&[' ']);
+        let is_of_time = name != "local"
+            && ["time", "standard", "daylight"].iter().any(|word| ahead.clone().word_is(word));
+        let wants_to_be = name.contains('/')
+            || is_in_capitals
+            || is_of_time
+            || AMBIGUOUS.contains(&name)
+            || (in_brackets && ahead.rest().starts_with(')'));
         (!wants_to_be).then_some(Zone::Here)
     }
 
@@ -377,6 +412,9 @@ const ABBREVIATIONS: [(&str, i32); 11] = [
     ("cet", 1),
     ("cest", 2),
 ];
+
+/// Names of more than one zone.
+const AMBIGUOUS: [&str; 7] = ["cst", "ist", "bst", "eastern", "central", "mountain", "pacific"];
 
 /// Names of a zone that has two offsets.
 const AMERICAN: [(&str, &str); 2] = [("et", "america/new_york"), ("pt", "america/los_angeles")];

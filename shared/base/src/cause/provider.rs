@@ -12,7 +12,9 @@ pub fn of_http(status: u16, message: &str) -> Option<Cause> {
         429 => Some(said.limit()),
         402 => Some(Cause::Quota),
         401 => Some(Cause::Credential),
-        403 if said.is_about_money() || said.has(&["key limit exceeded"]) => Some(Cause::Quota),
+        403 if said.is_about_money() || said.has(&["key limit exceeded", "usage limit"]) => {
+            Some(Cause::Quota)
+        }
         // A relay's word for a failure behind it.
         403 if said.has(&["server_error"]) => Some(Cause::ServerError),
         403 => Some(Cause::Credential),

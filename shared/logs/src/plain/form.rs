@@ -62,23 +62,29 @@ pub(super) fn failure(text: &str) -> Option<(Cause, Option<u16>)> {
         return of_json(rest);
     }
     let rest = behind_report(rest);
+    if level.is_none() && is_about_status(rest) {
+        return None;
+    }
     of_status(rest, level.is_some())
         .or_else(|| of_sentence(rest))
         .or_else(|| of_exception(rest))
         .or_else(|| if level == Some(Level::High) { of_error_line(rest) } else { None })
-        .or_else(|| of_later(text))
+        .or_else(|| of_later(text, rest))
         .or_else(|| of_marked(rest))
 }
 
 /// What Gemini CLI says behind the path of its report (gemini-cli, `reportError`): `TerminalQuotaError: ...`.
 fn behind_report(rest: &str) -> &str {
-    let report = rest.strip_prefix("Error when talking to Gemini API Full report available at: ");
+    let report = ["Error when talking to Gemini API", "Error generating content via API."]
+        .iter()
+        .find_map(|o| rest.strip_prefix(o)?.strip_prefix(" Full report available at: "));
     report.and_then(|r| r.split_once(".json ")).map_or(rest, |(_, said)| said)
 }
 
 /// Whether a sentence that began with a status or a class goes on in a person's words: `HTTP 429: returned as the ticket asked`.
 fn is_told(words: &str) -> bool {
-    const TELLING: [&str; 14] = [
+    const TELLING: [&str; 15] = [
+        "I",
         "is",
         "was",
         "are",
@@ -94,14 +100,48 @@ fn is_told(words: &str) -> bool {
         "documented",
         "covered",
     ];
-    TELLING.contains(&words.trim_start().split([' ', ',', '.', ';']).next().unwrap_or_default())
+    let words = words.trim_start();
+    // `missing API key now shows the login form`
+    let is_of_now = words.starts_with(|c: char| c.is_ascii_lowercase()) && words.contains(" now ");
+    is_of_now || TELLING.contains(&words.split([' ', ',', '.', ';']).next().unwrap_or_default())
+}
+
+/// A person's sentence about a status: `HTTP 429: the client backs off.` It begins with a small letter, and nothing in it speaks of
+/// a failure.
+fn is_about_status(rest: &str) -> bool {
+    const SIGNS: [&str; 12] = [
+        "error",
+        "fail",
+        "exceed",
+        "limit",
+        "throttl",
+        "slow down",
+        "again",
+        "retry after",
+        "retry in",
+        "please",
+        "wait",
+        "upstream",
+    ];
+    let behind = rest.strip_prefix("HTTP ").and_then(|r| r.split_once(": "));
+    let Some((_, words)) = behind.filter(|(status, _)| status.len() == 3) else { return false };
+    let first = words.split(" ¦ ").next().unwrap_or_default();
+    let is_a_sentence =
+        first.starts_with(|c: char| c.is_ascii_lowercase()) && first.split_whitespace().count() > 3;
+    let speaks_of_failure = || SIGNS.iter().any(|s| first.contains(s)) || of_words(first).is_some();
+    is_told(words) || is_a_sentence && !speaks_of_failure()
 }
 
 /// `Error: Rate limit exceeded. Please try again later.`, and no more: what `opencode run` prints of a refusal of its own provider
 /// (opencode #46407).
-fn of_later(text: &str) -> Option<(Cause, Option<u16>)> {
-    let said = text.split(" ¦ ").next()?.strip_prefix("Error: ")?;
-    (said.trim_end() == LATER).then_some((Cause::RateLimit, None))
+fn of_later(text: &str, rest: &str) -> Option<(Cause, Option<u16>)> {
+    let is_error = text.strip_suffix(rest)?.trim_end().ends_with("Error:");
+    (is_error && is_later(rest)).then_some((Cause::RateLimit, None))
+}
+
+/// Whether it says [`LATER`] and no more.
+fn is_later(said: &str) -> bool {
+    said.split(" ¦ ").next().is_some_and(|first| first.trim_end() == LATER)
 }
 
 /// The level of a line of `key=value` pairs.
@@ -404,11 +444,11 @@ fn of_limit(rest: &str) -> Option<(Cause, Option<u16>)> {
     let is_opencodes = rest
         .strip_prefix("Error from provider (")
         .and_then(|r| r.split_once("): "))
-        .is_some_and(|(_, said)| said.starts_with(LATER));
+        .is_some_and(|(_, said)| is_later(said));
     let gooses = rest.strip_prefix("Ran into this error: ");
     let said = gooses.unwrap_or(rest).strip_prefix("Rate limit exceeded: ");
-    // Others have the same words, so these need the one or the other sign of goose.
-    let is_gooses = said.is_some_and(|said| gooses.is_some() || stated(said) == Some(429));
+    // Others have the same words, so these need one of the two signs of goose.
+    let is_gooses = said.is_some_and(|said| gooses.is_some() && !is_told(said) || stated(said) == Some(429));
     if is_copilots || is_opencodes || is_gooses {
         let status = said.and_then(stated);
         return of_http(429, rest).map(|cause| (cause, status));
@@ -441,16 +481,26 @@ fn of_exception(rest: &str) -> Option<(Cause, Option<u16>)> {
         || said.get(..3)?.parse().ok().filter(|n| (400..600).contains(n) && said[3..].starts_with(' '));
     let status = stated(said).or_else(first);
     let by_status = || status.and_then(|s| of_http(s, said));
-    let cause = by_status()
+    // Gemini CLI gave up after its last try: no quota of a day, whatever it says.
+    let of_last_try = || {
+        let lacks_capacity = said.contains("No capacity") || of_words(said) == Some(Cause::Overloaded);
+        let cause = if lacks_capacity { Cause::Overloaded } else { Cause::RateLimit };
+        (name == "RetryableQuotaError").then_some(cause)
+    };
+    let cause = of_last_try()
+        .or_else(by_status)
         .or_else(|| of_class(name, said))
         .or_else(|| of_words(said).filter(|_| status.is_none()))?;
     Some((cause, status))
 }
 
-/// `OpenAI API error`: a provider, and that it failed.
+/// `OpenAI API error`, `Azure OpenAI error`: a provider, and that it failed.
 fn is_heading(text: &str) -> bool {
-    let provider = text.strip_suffix(" API error").or_else(|| text.strip_suffix(" API Error"));
-    provider.is_some_and(|p| !p.contains(' ') && names_a_provider(p))
+    let of_api = text.strip_suffix(" API error").or_else(|| text.strip_suffix(" API Error"));
+    let large = || text.strip_suffix(" error").filter(|t| t.starts_with(|c: char| c.is_ascii_uppercase()));
+    let is_of_name =
+        |w: &str| names_a_provider(w) || matches!(w, "Google" | "Amazon" | "AWS" | "Vertex" | "AI");
+    of_api.or_else(large).is_some_and(|p| p.split(' ').all(is_of_name) && names_a_provider(p))
 }
 
 /// Whose exception it is.
@@ -479,8 +529,13 @@ impl Whose {
         const LIBRARIES: [&str; 6] =
             ["google", "botocore", "requests", "urllib3", "aiohttp", "langchain_community"];
         // Of opencode, of Gemini CLI (`googleQuotaErrors.ts`) and of opencode's own provider (opencode2dsh #5).
-        const NAMES_OF_ONE: [&str; 4] =
-            ["ProviderModelNotFoundError", "TerminalQuotaError", "FreeUsageLimitError", "GoUsageLimitError"];
+        const NAMES_OF_ONE: [&str; 5] = [
+            "ProviderModelNotFoundError",
+            "TerminalQuotaError",
+            "RetryableQuotaError",
+            "FreeUsageLimitError",
+            "GoUsageLimitError",
+        ];
         const NAMES: [&str; 13] = [
             "RateLimitError",
             "AuthenticationError",

@@ -132,6 +132,27 @@ impl<'a> Scan<'a> {
         Some((month, day?, year.flatten()))
     }
 
+    /// Whether a day begins here, in whatever form: `24th`, `24.11.`, `24/11`, `2 days`, `nov 31`. What `on` or `the` announces may also
+    /// be `november` or `day`.
+    pub(super) fn begins_a_day(&self, is_announced: bool) -> bool {
+        const SPANS: [&str; 3] = ["day", "week", "month"];
+        let starts_with = |scan: &Scan<'_>, words: &[&str]| words.iter().any(|w| scan.rest.starts_with(w));
+        let is_digit = |c: char| c.is_ascii_digit();
+        let mut ahead = self.clone();
+        if ahead.digits().is_empty() {
+            let is_month = ahead.month().is_some();
+            ahead.skip(&[' ']);
+            return is_month && (is_announced || ahead.rest.starts_with(is_digit))
+                || is_announced && starts_with(self, &SPANS);
+        }
+        let behind_mark = ahead.rest.strip_prefix(['.', '/', '-']);
+        let is_counted = ["st", "nd", "rd", "th"].iter().any(|word| ahead.clone().word_is(word));
+        ahead.skip(&[' ']);
+        behind_mark.is_some_and(|rest| rest.starts_with(is_digit))
+            || is_counted
+            || starts_with(&ahead, &SPANS)
+    }
+
     fn day(&mut self) -> Option<u32> {
         let mut ahead = self.clone();
         let digits = ahead.digits();
@@ -221,12 +242,13 @@ impl<'a> Scan<'a> {
         self.offset_of(2)
     }
 
-    /// `UTC+2`, `GMT-05:00`, in seconds east.
+    /// `UTC+2`, `GMT -05:00`, in seconds east.
     pub(super) fn utc_offset(&mut self) -> Option<i32> {
         let mut ahead = self.clone();
         if !ahead.eat("utc") && !ahead.eat("gmt") {
             return None;
         }
+        ahead.skip(&[' ']);
         let offset = ahead.offset_of(1)?;
         *self = ahead;
         Some(offset)

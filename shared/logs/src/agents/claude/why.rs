@@ -59,32 +59,39 @@ const NO_CONNECTION: &[&str] = &[
 
 /// The window of a subscription is used up: "You've hit your session limit · resets 9:50pm (...)", "5-hour limit reached ∙ resets 2am",
 /// "Limit reached · resets Dec 17 at 6am (...)", "Claude AI usage limit reached|1760000400" (claude-code #74079, #7157, #9046). So is that
-/// of a model: "You've reached your Fable 5 limit. Run /usage-credits to continue" (#73870), and what was bought beyond it: "You're out
-/// of extra usage · resets 9pm (...)" (#42654, #22603, #55114).
+/// of a model: "You've reached your Opus 4.6 limit. Run /usage-credits to continue" (#73870), and what was bought beyond it: "You're out
+/// of extra usage · resets 9pm (...)" (#42654, #22603, #55114), "You've hit your monthly spend limit. Run /usage-credits ...".
 pub(crate) fn is_subscription_limit(text: &str) -> bool {
-    let text = text.trim_start().to_lowercase();
-    let hit = text.strip_prefix("you've hit your ").or_else(|| text.strip_prefix("you’ve hit your "));
+    let text = text.trim_start().to_lowercase().replace('’', "'");
+    let hit = text.strip_prefix("you've hit your ");
     // "session limit", "weekly limit", "Opus 4.5 limit": a name of few words, and then no more of a sentence.
     let names_a_limit = |s: &str| {
         let name = s.split(['·', '∙', '|', '\n']).next().unwrap_or_default().trim().trim_end_matches('.');
         name.ends_with("limit") && name.split(' ').count() <= 4 && !name.contains([';', ','])
     };
     // Other programs have limits to reach, too, so it must say what comes then.
-    let names_and_ends = |s: &str| {
-        let (name, rest) = s.split_at(s.find(['·', '∙', '.']).unwrap_or(s.len()));
-        let goes_on = rest.starts_with(['·', '∙']) && rest.contains("resets") || rest.starts_with(". run /");
-        goes_on && names_a_limit(name)
+    let goes_on = |rest: &str| {
+        rest.starts_with(['·', '∙']) && rest.contains("resets")
+            || [". run /", ". /", ". resets "].iter().any(|o| rest.starts_with(o))
     };
-    let reached = ["you've reached your ", "you’ve reached your ", "you have reached your "]
-        .iter()
-        .find_map(|opening| text.strip_prefix(opening));
+    let names_and_ends = |s: &str| {
+        // The dot of `Opus 4.6` ends no sentence.
+        let end = s.find(['·', '∙']).into_iter().chain(s.find(". ")).min().unwrap_or(s.len());
+        goes_on(&s[end..]) && names_a_limit(&s[..end])
+    };
+    let says_when = |rest: &str| {
+        let when = rest.trim_start_matches(['·', '∙', '•', ' ']).strip_prefix("resets ");
+        when.is_some_and(|w| w.split(' ').take(3).any(|w| w.starts_with(|c: char| c.is_ascii_digit())))
+    };
+    let reached =
+        text.strip_prefix("you've reached your ").or_else(|| text.strip_prefix("you have reached your "));
     let bare = text.strip_prefix("limit reached").map(str::trim_start);
-    let out = text
-        .strip_prefix("you're out of extra usage")
-        .or_else(|| text.strip_prefix("you’re out of extra usage"));
-    hit.is_some_and(names_a_limit)
+    let out = text.strip_prefix("you're out of extra usage");
+    let credits = text.strip_prefix("you're out of usage credits");
+    hit.is_some_and(|s| names_a_limit(s) || names_and_ends(s))
         || reached.is_some_and(names_and_ends)
-        || bare.is_some_and(|rest| rest.starts_with(['·', '∙', '•']) && rest.contains("resets"))
+        || bare.is_some_and(|rest| rest.starts_with(['·', '∙', '•']) && says_when(rest))
+        || credits.is_some_and(|rest| goes_on(rest.trim_start()))
         || out.is_some_and(|rest| {
             matches!(rest.trim_start().chars().next(), None | Some('·' | '∙' | '|' | '.' | '¦'))
         })
