@@ -301,7 +301,8 @@ pub fn workers(
 ) -> Result<Workers> {
     let claimed = tasks_of(events, is_start);
     // The row of most running ones tells enough.
-    let is_fresh = |t: &Task| t.started_at.max(t.last_heartbeat_at).is_some_and(|at| is_within(at, now, STALLED - 1));
+    let is_fresh =
+        |t: &Task| t.started_at.max(t.last_heartbeat_at).is_some_and(|at| is_within(at, now, STALLED - 1));
     let is_meant = |t: &&Task| match &t.assignee {
         Some(_) => t.status == Status::Running && !is_fresh(t),
         None => t.status == Status::Running || claimed.contains(t.id.as_str()),
