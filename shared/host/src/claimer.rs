@@ -48,12 +48,14 @@ fn claimers(scan: &Scan, freed: &Freed<'_>, worker: Option<i64>) -> BTreeSet<i64
     callers.chain(worker).collect()
 }
 
-/// A scan without those that are `exempt`, and those that wait for a claim.
+/// A scan of those alone that name the task, without those that are `exempt`, and those that wait for a claim.
 fn beside(scan: &Scan, freed: &Freed<'_>, exempt: &dyn Fn(&Process) -> bool) -> Scan {
+    // Asked first: whether one is exempt is read from `/proc`, and others name other tasks.
+    let names_it = |p: &Process| p.worker_of() == Some(freed.task) || p.kin(freed.task, None) == Kin::ThisRun;
     let began = |p: &Process| {
         p.run().is_some() || p.worker_of().is_some() || freed.workers.iter().any(|(_, pid)| *pid == p.pid)
     };
-    let is_beside = |p: &&Process| began(p) && !exempt(p);
+    let is_beside = |p: &&Process| names_it(p) && began(p) && !exempt(p);
     Scan {
         marked: scan.marked.iter().filter(is_beside).cloned().collect(),
         own: scan.own.clone(),
