@@ -403,7 +403,7 @@ pub enum Change {
     ArchiveAnother {
         /// Its id.
         id: String,
-        /// Its [`Detail::mark`] when it was looked at.
+        /// Its [`Story::mark`](crate::Story::mark) when it was looked at.
         mark: String,
         /// What its `archived` event says.
         payload: Value,

@@ -901,7 +901,7 @@ pub trait Board {
         Ok(tasks)
     }
 
-    /// What every task in one of these states waits for, or waited for: also what is not on the board, which [`Detail::parents`] leaves
+    /// What every task in one of these states waits for, or waited for: also what is not on the board, which [`Story::parents`] leaves
     /// out. From one snapshot, in the order of their ids.
     ///
     /// # Errors
@@ -924,13 +924,13 @@ pub trait Board {
     /// The board cannot be read.
     fn look(&mut self, ids: &[String]) -> Result<Vec<Detail>>;
 
-    /// The comments of one task as [`Detail::comments`] chooses them, with their whole texts.
+    /// The comments of one task as [`Story::comments`] chooses them, with their whole texts.
     ///
     /// # Errors
     /// The board cannot be read.
     fn comments(&mut self, task: &str) -> Result<Vec<Comment>>;
 
-    /// The newest note that came with a heartbeat of a task, which [`Detail::events`] leaves out as all heartbeats.
+    /// The newest note that came with a heartbeat of a task, which [`Story::events`] leaves out as all heartbeats.
     ///
     /// # Errors
     /// The board cannot be read.

@@ -136,7 +136,7 @@ fn the_owner_removes_from_the_command_line_by_the_clock_of_the_server() {
     let before: Time = serde_json::from_value(told["before"].clone()).unwrap();
     assert!((before.0 - (now - 90 * 86_400)).abs() < 120, "{told}");
     let said = owner.said(&["board", "prune", "--older-than", "90d"]);
-    let all = "9 tasks, 2 comments, 8 events, 2 runs; 9 tasks as old stay";
+    let all = "9 tasks, 2 comments, 8 events, 2 attempts; 9 tasks as old stay";
     assert!(said.starts_with(&format!("removed from {url} ")) && said.ends_with(all), "{said}");
     let said = owner.said(&["board", "prune", "--older-than", "90d", "-n"]);
     assert!(said.starts_with("would remove ") && said.contains(": 0 tasks, 0 comments"), "{said}");
