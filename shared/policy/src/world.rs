@@ -26,9 +26,9 @@ pub trait Witness {
     fn is_here(&self, host: &str) -> bool;
     /// Looks at the workers of some attempts.
     fn look(&self, asks: &[Ask]) -> Vec<Look>;
-    /// Looks at the worker of a task of another board, which is a file of this machine; `None` where nobody can look.
-    fn look_on(&self, _board: &Path, _ask: &Ask) -> Option<Look> {
-        None
+    /// Looks at the workers of tasks of another board, which is a file of this machine; at none where nobody can look.
+    fn look_on(&self, _board: &Path, _asks: &[Ask]) -> Vec<Look> {
+        Vec::new()
     }
     /// Looks once more, just before the board is changed: whether these workers still are gone, and who works on these
     /// tasks.
@@ -68,8 +68,8 @@ impl Witness for Host {
     fn look(&self, asks: &[Ask]) -> Vec<Look> {
         Host::look(self, asks)
     }
-    fn look_on(&self, board: &Path, ask: &Ask) -> Option<Look> {
-        self.of_board(board).look(std::slice::from_ref(ask)).pop()
+    fn look_on(&self, board: &Path, asks: &[Ask]) -> Vec<Look> {
+        self.of_board(board).look(asks)
     }
     fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
         Host::recheck(self, proofs, freed)

@@ -15,7 +15,7 @@ use config::span::seconds;
 use host::{Ask, Life, Look};
 use logs::provider::ledger::State;
 use logs::{LogEnd, Reading};
-use policy::attempts::worker::{ask, ask_of_loan, fares, lent_to};
+use policy::attempts::worker::{Lent, ask, ask_of_loan, fares, lent_to};
 use policy::attempts::{ended, session};
 use policy::cards::answer;
 use policy::dispatcher::{MAX_TICKS, runtime};
@@ -188,7 +188,9 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
     let asks: Vec<Option<Ask>> = details.iter().map(|d| ask(d).map(|a| from_abroad(a, d, world))).collect();
     let asked: Vec<Ask> = asks.iter().flatten().cloned().collect();
     // One scan of /proc answers for all; none is made where nobody asks.
-    let mut looks = if asked.is_empty() { Vec::new() } else { world.host.look(&asked) }.into_iter();
+    let mut looks = if asked.is_empty() { Vec::new() } else { world.host.look(&asked) };
+    of_loans(world, &details, &asks, &mut looks);
+    let mut looks = looks.into_iter();
     // A worker may have died since the pass read its clock.
     let looked = world.later_than(now);
     let board = world.board.id().clone();
@@ -197,9 +199,6 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
     let mut tasks = Vec::new();
     for (detail, ask) in details.into_iter().zip(asks) {
         let mut worker = ask.as_ref().and_then(|_| looks.next());
-        if let Some((look, asked)) = worker.as_mut().zip(ask.as_ref()) {
-            of_loan(world, &detail, asked, look);
-        }
         let session = sessions.remove(&detail.task.id);
         // What its server left running goes on in its folder, without a mark of the run.
         if let Some((look, s)) = worker.as_mut().zip(session.as_ref()) {
@@ -270,13 +269,22 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
 }
 
 /// A lent task is worked on while a process of this host works on the task of the other board. Which one is the worker is known there alone,
-/// so each of them may be it.
-fn of_loan(world: &World<'_>, detail: &Detail, asked: &Ask, look: &mut Look) {
-    let Some(lent) = lent_to(detail).filter(|_| look.life != Life::Alive) else { return };
-    let there = world.host.look_on(Path::new(lent.board), &ask_of_loan(lent, asked));
-    let Some(pid) = there.and_then(|l| l.worker_pid.or(l.orphans.first().map(|o| o.pid))) else { return };
-    look.because = format!("pid {pid} works on {} of {}", lent.task, lent.board);
-    (look.life, look.worker_pid, look.proof) = (Life::Alive, Some(pid), None);
+/// so each of them may be it. One look for each board.
+fn of_loans(world: &World<'_>, details: &[Detail], asks: &[Option<Ask>], looks: &mut [Look]) {
+    let mut loans: BTreeMap<&str, Vec<(Lent<'_>, Ask, &mut Look)>> = BTreeMap::new();
+    let asked = details.iter().zip(asks).filter_map(|(d, ask)| Some((d, ask.as_ref()?)));
+    for ((detail, ask), look) in asked.zip(looks).filter(|(_, look)| look.life != Life::Alive) {
+        let Some(lent) = lent_to(detail) else { continue };
+        loans.entry(lent.board).or_default().push((lent, ask_of_loan(lent, ask), look));
+    }
+    for (board, loans) in loans {
+        let asks: Vec<Ask> = loans.iter().map(|(_, ask, _)| ask.clone()).collect();
+        for ((lent, _, look), there) in loans.into_iter().zip(world.host.look_on(Path::new(board), &asks)) {
+            let Some(pid) = there.worker_pid.or(there.orphans.first().map(|o| o.pid)) else { continue };
+            look.because = format!("pid {pid} works on {} of {board}", lent.task);
+            (look.life, look.worker_pid, look.proof) = (Life::Alive, Some(pid), None);
+        }
+    }
 }
 
 /// A row that lost its claim still says in its run or history whose it was. Another host's stays another host's.
