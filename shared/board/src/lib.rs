@@ -447,6 +447,12 @@ impl Detail {
         self.events.iter().rev().find(|e| e.kind == EventKind::Claimed)
     }
 
+    /// The kind of a block: as its event says, else as its row does.
+    pub fn block_kind<'d>(&'d self, block: Option<&'d Event>) -> Option<&'d str> {
+        let said = block.and_then(|e| e.payload.get("kind")?.as_str()).map(str::trim);
+        said.filter(|kind| !kind.is_empty()).or(self.task.block_kind.as_deref())
+    }
+
     /// Until when the claim lasts that its worker made with one of our programs. A dispatcher extends its own for as long as any process
     /// has the worker's number, so the end of such a claim says nothing of the worker.
     pub fn claimed_until(&self) -> Option<Time> {

@@ -140,8 +140,7 @@ pub fn asked_in_triage(d: &Detail) -> Option<&Event> {
     // Another assignee answers nothing.
     let is_turn = |e: &&Event| authorship::is_turn(e) && e.kind != EventKind::Assigned;
     let turn = d.events.iter().rev().find(is_turn).filter(is_loop)?;
-    let kind = turn.payload.get("kind").and_then(Value::as_str).or(d.task.block_kind.as_deref());
-    (kind == Some("needs_input")).then_some(turn)
+    (d.block_kind(Some(turn)) == Some("needs_input")).then_some(turn)
 }
 
 /// Whether a stopped card waits for a person: its orchestrator asks by blocking it. Where that gave up, or was blocked twice for one reason,

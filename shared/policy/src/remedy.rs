@@ -68,10 +68,9 @@ pub fn out_of_triage(hand: &str, id: &str, own_board: bool) -> String {
     if own_board { answer(hand, id, true) } else { format!("{hand} specify {id}") }
 }
 
-/// The command that answers a question with which a task is in triage, and brings it out of there, with the arguments of [`comment`].
-pub fn answer_in_triage(hand: &str, id: &str, own_board: bool) -> String {
-    let out = out_of_triage(hand, id, own_board);
-    if own_board { out } else { format!("{} && {out}", comment(hand, id, YOUR_ANSWER, false)) }
+/// The command that answers a question with which a task of Hermes is in triage, and brings it out of there.
+pub fn answer_in_triage(hand: &str, id: &str) -> String {
+    format!("{} && {}", comment(hand, id, YOUR_ANSWER, false), out_of_triage(hand, id, false))
 }
 
 /// A task whose assignee does not exist, or that has none. `name`: the profile it is for, where that is plainly a name; `reassign`: the

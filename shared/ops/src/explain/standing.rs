@@ -450,28 +450,26 @@ fn blocked(f: &Facts) -> Stand {
     Stand::new(kind, says).more(due_because(f).or(Some(promoted)))
 }
 
-const NO_REASON: &str = "no reason given";
-const NO_PROFILE: &str = "without a profile";
 const BY_HAND: &str = "Only the operator unblocks it";
 
 /// It was stopped by its worker or a person, and not by a watcher.
 fn stopped(f: &Facts, e: &Event, due: Option<String>) -> Stand {
-    let kind = text(e, "kind").or(f.detail.task.block_kind.as_deref());
-    let reason = text(e, "reason").unwrap_or(NO_REASON);
+    let kind = f.detail.block_kind(Some(e));
+    let reason = text(e, "reason").unwrap_or("no reason given");
     let when = f.ago(e.at);
     let Some(run) = worked(f, e) else {
         // A question is a person's to answer, even if no worker wrote it.
         if kind == Some("needs_input") {
-            let says = format!("blocked: a person is asked (needs_input) {when}: {reason}");
+            let says = format!("blocked: {} {when}: {reason}", asks(None));
             return Stand::new(Kind::NeedsPerson, says).more(due.or_else(|| Some(BY_HAND.into())));
         }
         let says = format!("blocked by hand {when}: {reason}");
         let alone = || "Only a person lifts that, and nobody else is asked".to_owned();
         return Stand::new(Kind::NeedsPerson, says).more(due.or_else(|| Some(alone())));
     };
-    let who = run.profile.as_deref().unwrap_or(NO_PROFILE);
+    let who = profile(run);
     let who = match kind {
-        Some("needs_input") => format!("its worker {who} asks a person (needs_input)"),
+        Some("needs_input") => asks(Some(run)),
         Some(kind) => format!("its worker {who} stopped it ({kind})"),
         // A person may block work under its worker, and leaves the same.
         None => format!("stopped while {who} worked on it,"),
@@ -482,6 +480,18 @@ fn stopped(f: &Facts, e: &Event, due: Option<String>) -> Stand {
         format!("blocked: {who} {when}: {reason}"),
     );
     stand.more(due.or_else(|| Some(BY_HAND.into())))
+}
+
+/// Who asks a person, by the attempt that ended so.
+fn asks(run: Option<&Run>) -> String {
+    match run {
+        Some(run) => format!("its worker {} asks a person (needs_input)", profile(run)),
+        None => "a person is asked (needs_input)".to_owned(),
+    }
+}
+
+fn profile(run: &Run) -> &str {
+    run.profile.as_deref().unwrap_or("without a profile")
 }
 
 /// The attempt that a block ended. For one that nobody worked on Hermes makes an attempt up, so that the reason is kept.
@@ -689,13 +699,8 @@ fn triage(f: &Facts) -> Stand {
     let looped = f.newest(EventKind::BlockLoopDetected);
     let why = match looped {
         Some(e) if needs_operator::asked_in_triage(&f.detail) == Some(e) => {
-            let (reason, when) = (text(e, "reason").unwrap_or(NO_REASON), f.ago(e.at));
-            let who = worked(f, e).map(|run| run.profile.as_deref().unwrap_or(NO_PROFILE));
-            let asks = who.map_or_else(
-                || "a person is asked (needs_input)".to_owned(),
-                |who| format!("its worker {who} asks a person (needs_input)"),
-            );
-            format!("in triage: {asks} {when}, not for the first time: {reason}")
+            let reason = text(e, "reason").unwrap_or("no reason given");
+            format!("in triage: {} {}, not for the first time: {reason}", asks(worked(f, e)), f.ago(e.at))
         }
         Some(e) => {
             let reason = text(e, "reason").map_or_else(String::new, |r| format!(": {r}"));

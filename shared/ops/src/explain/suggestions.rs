@@ -205,7 +205,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         }
         Status::Triage => {
             if needs_operator::asked_in_triage(&f.detail).is_some() {
-                all.add("answer, and let it go on", remedy::answer_in_triage(hand, &id, false));
+                all.add("answer, and let it go on", remedy::answer_in_triage(hand, &id));
             }
             let specify = |id: &str| remedy::out_of_triage(hand, id, false);
             all.push("put it back on its way", specify(&id), Some(Together::Loop(specify(EACH))));
@@ -380,7 +380,7 @@ fn who_may(first: &str, rest: &[String]) -> String {
 /// Whether it waits for a person's answer: its worker or another person blocked it with a question, or its card brought no decision.
 fn asks(f: &Facts) -> bool {
     let block = f.newest(EventKind::Blocked).filter(|_| f.detail.task.status == Status::Blocked);
-    let kind = block.and_then(|e| text(e, "kind")).or(f.detail.task.block_kind.as_deref());
+    let kind = f.detail.block_kind(block);
     let by_words = |e: &Event| match is_ours(e) {
         true => text(e, "cause").is_some_and(|cause| HandOver::from(cause).leaves_a_question()),
         false => text(e, "reason").is_some_and(|reason| !reason.trim().is_empty()),

@@ -358,8 +358,11 @@ impl Case<'_> {
         if needs_operator::asked_in_triage(self.d).is_some() {
             return Verdict::Leave("in triage with a question; only a person answers that".into());
         }
-        let kind = event.payload.get("kind").and_then(Value::as_str).or(self.d.task.block_kind.as_deref());
-        let blocker = if kind == Some("dependency") { Blocker::Dependency } else { Blocker::EnvBlocker };
+        let blocker = if self.d.block_kind(Some(event)) == Some("dependency") {
+            Blocker::Dependency
+        } else {
+            Blocker::EnvBlocker
+        };
         let what =
             "It was blocked twice for the same reason and sent to triage, from where nobody calls it back.";
         let quotes =
