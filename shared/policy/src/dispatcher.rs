@@ -341,8 +341,7 @@ pub fn unclaimed(
         |t: &&Task| (t.status == Status::Running && is_alive(t)) || claimed.contains(t.id.as_str());
     let at_work: Vec<&Task> = rows.iter().chain(started).filter(is_at_work).collect();
     let may_be_of = |o: &Task, who: &str| match (&o.assignee, workers.get(&o.id)) {
-        (Some(profile), _) => profile == who,
-        (None, Some((Some(profile), _))) => profile == who,
+        (Some(profile), _) | (None, Some((Some(profile), _))) => profile == who,
         (None, Some((None, since))) => is_within(*since, now, STALLED - 1),
         (None, None) => true,
     };

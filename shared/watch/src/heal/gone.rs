@@ -257,6 +257,19 @@ impl<'a> Hosts<'a> {
         self.keys.gone == HostGone::Report && !matches!(self.stands(host), Standing::Forgotten(_))
     }
 
+    /// What a person does about the work of a gone host that is left running.
+    fn bring_back(&self, host: &str) -> String {
+        let name = shown(host);
+        match self.stands(host) {
+            // A board forgets only hosts that it knows.
+            Standing::Absent => {
+                "Bring it back, or set host.gone = \"requeue\": heal then requeues what it left".to_owned()
+            }
+            Standing::Unhealed(_) => format!("Let heal run on {name} again: it judges the workers there"),
+            _ => format!("Bring it back; if it will not come back: board host forget {name}"),
+        }
+    }
+
     /// Nobody goes on with a task of that host before a person does that.
     fn stuck(&self, host: &str, expires: Time, over: i64, why: &str, todo: String) -> Verdict {
         let since = match self.stands(host) {
@@ -371,20 +384,7 @@ impl Rules<'_> {
                         hosts.stuck(host, expires, over, &why, todo)
                     }
                     (None, true) => {
-                        let todo = match hosts.stands(host) {
-                            // A board forgets only hosts that it knows.
-                            Standing::Absent => {
-                                "Bring it back, or set host.gone = \"requeue\": heal then requeues what it left"
-                                    .to_owned()
-                            }
-                            Standing::Unhealed(_) => {
-                                format!("Let heal run on {} again: it judges the workers there", shown(host))
-                            }
-                            _ => format!(
-                                "Bring it back; if it will not come back: board host forget {}",
-                                shown(host)
-                            ),
-                        };
+                        let todo = hosts.bring_back(host);
                         hosts.stuck(host, expires, over, "; left running (`host.gone`)", todo)
                     }
                     (None, false) => self.take_back(t, look, &because),
