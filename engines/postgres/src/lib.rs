@@ -455,8 +455,8 @@ impl Board for PostgresBoard {
         self.read(reads::assignees)
     }
 
-    fn next_of(&mut self, of: &[Option<&str>], most: usize) -> Result<Vec<Task>> {
-        self.read(|server| reads::next_of(server, of, most))
+    fn next_of(&mut self, of: &[Option<&str>], most: usize) -> Result<Shared<Task>> {
+        self.read(|server| reads::next_of(server, of, most)).map(Shared::from)
     }
 
     fn waiting(&mut self) -> Result<BTreeSet<String>> {

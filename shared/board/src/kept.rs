@@ -225,7 +225,7 @@ impl Board for KeptBoard {
         self.reads.borrow_mut().board.assignees()
     }
 
-    fn next_of(&mut self, of: &[Option<&str>], most: usize) -> Result<Vec<Task>> {
+    fn next_of(&mut self, of: &[Option<&str>], most: usize) -> Result<Shared<Task>> {
         self.reads.borrow_mut().board.next_of(of, most)
     }
 

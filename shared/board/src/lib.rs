@@ -901,10 +901,9 @@ pub trait Board {
     ///
     /// # Errors
     /// The board cannot be read.
-    fn next_of(&mut self, of: &[Option<&str>], _most: usize) -> Result<Vec<Task>> {
-        let mut tasks = Vec::from(self.glance(&[Status::Ready, Status::Todo])?);
-        tasks.retain(|t| of.contains(&t.assignee.as_deref()));
-        Ok(tasks)
+    fn next_of(&mut self, of: &[Option<&str>], _most: usize) -> Result<Shared<Task>> {
+        let tasks = self.glance(&[Status::Ready, Status::Todo])?;
+        Ok(tasks.filtered(|t| of.contains(&t.assignee.as_deref())))
     }
 
     /// What every task in one of these states waits for, or waited for: also what is not on the board, which [`Story::parents`] leaves

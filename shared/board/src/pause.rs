@@ -54,14 +54,13 @@ pub(crate) fn fault(id: &BoardId, e: &io::Error) -> Error {
 
 /// What stands now, where a pause could not be written or taken off.
 fn hint(folder: Option<&Path>) -> &'static str {
-    match folder.is_some_and(|folder| !is_away(folder)) {
-        true => "what has that name still pauses the board; to end that, remove it by hand",
-        false => "nothing has that name, so the board is not paused; an empty file of that name pauses it",
+    let is_away = |folder| {
+        std::fs::symlink_metadata(of_folder(folder)).is_err_and(|e| e.kind() == io::ErrorKind::NotFound)
+    };
+    match folder.is_none_or(is_away) {
+        true => "nothing has that name, so the board is not paused; an empty file of that name pauses it",
+        false => "what has that name still pauses the board; to end that, remove it by hand",
     }
-}
-
-fn is_away(folder: &Path) -> bool {
-    std::fs::symlink_metadata(of_folder(folder)).is_err_and(|e| e.kind() == io::ErrorKind::NotFound)
 }
 
 pub(crate) fn of_folder(folder: &Path) -> PathBuf {

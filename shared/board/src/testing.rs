@@ -176,7 +176,7 @@ impl<T: Over> Board for T {
     fn assignees(&mut self) -> Result<BTreeSet<String>> {
         self.reach(Call::Read)?.assignees()
     }
-    fn next_of(&mut self, of: &[Option<&str>], most: usize) -> Result<Vec<Task>> {
+    fn next_of(&mut self, of: &[Option<&str>], most: usize) -> Result<Shared<Task>> {
         self.reach(Call::Read)?.next_of(of, most)
     }
     fn waiting(&mut self) -> Result<BTreeSet<String>> {

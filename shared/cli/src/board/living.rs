@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Hand, refused};
 use base::error::{Error, Result};
 use base::time::Time;
-use board::{Board, Detail, Task};
+use board::{Board, Detail, Shared, Task};
 use config::{Config, span};
 use host::{Freed, Host};
 use ops::report::say;
@@ -62,7 +62,7 @@ impl Hand<'_> {
         let newest = newest.max(offered.newest_run().map(|run| run.id));
         // A task that is claimed by its id is asked about alone.
         let free = match of {
-            [] => Vec::new(),
+            [] => Shared::default(),
             _ => self.board.next_of(of, FIRST.max(2 * last.tasks.len()))?,
         };
         let all: Vec<&Task> = free.iter().chain([&offered.task]).collect();

@@ -107,8 +107,8 @@ impl Hand<'_> {
         } else {
             status.iter().map(known).collect::<Result<_>>()?
         };
-        let mut tasks = Vec::from(self.board.glance(&wanted)?);
-        tasks.retain(|t| assignee.is_none_or(|profile| work::is_of(t, profile)));
+        let tasks = self.board.glance(&wanted)?;
+        let tasks = tasks.filtered(|t| assignee.is_none_or(|profile| work::is_of(t, profile)));
         let rows: Vec<Value> = tasks.iter().map(|t| self.row(t)).collect();
         if tasks.is_empty() {
             return self.nothing(&json!(rows), "no tasks");

@@ -154,8 +154,8 @@ impl Coord<'_> {
         loop {
             // Asked first: a worker that has ended has written all it had to.
             let has_ended = traces.has_ended();
-            let t = self.hand.look(task)?.task.clone();
-            if t.current_run != Some(run) || t.worker_pid.is_some() {
+            let seen = self.hand.look(task)?;
+            if seen.task.current_run != Some(run) || seen.task.worker_pid.is_some() {
                 return Ok(());
             }
             if has_ended {
