@@ -99,7 +99,7 @@ fn judge(world: &mut World<'_>, pass: &Pass, newest: Option<&(String, Event)>) -
         None
     } else {
         let (boot, offset) = (world.host.facts().boot_id, world.clock_offset);
-        let at = world.later_than(pass.now);
+        let at = world.later_than(pass);
         remembered(world.cache, &boot, offset, world.host.slept(), at)
     };
     if has_moved(moved).is_some() {

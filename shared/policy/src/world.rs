@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::Pass;
 use crate::runtime::{LogReader, Runtime};
 use base::reason::Reason;
 use base::time::Time;
@@ -173,9 +174,11 @@ pub struct World<'a> {
 }
 
 impl World<'_> {
-    /// The wall clock at this moment, where the pass read it at `now`: the machine may have been suspended since.
-    pub fn later_than(&self, now: Time) -> Time {
-        self.host.boot_clock().map_or(now, |up| Time(up.saturating_add(self.clock_offset)).max(now))
+    /// The wall clock at this moment, which is not before that of the pass: the machine may have been suspended since. A clock that was
+    /// given stands still.
+    pub fn later_than(&self, pass: &Pass) -> Time {
+        let up = self.host.boot_clock().filter(|_| !pass.clock_given);
+        up.map_or(pass.now, |up| Time(up.saturating_add(self.clock_offset)).max(pass.now))
     }
 
     /// The other host of a shared board on which the newest attempt at a task ran: its log and its folder are there. `None`: it ran here,

@@ -60,7 +60,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     seen.recent = recent(events);
     seen.probes = probes(world, &seen.recent)?;
     seen.host = Some(world.host.facts());
-    seen.tasks = closer(world, details, now);
+    seen.tasks = closer(world, details, pass);
     let mut steps = super::decide(&seen, pass, world.config).steps;
     seen.answered = answered(world, &seen, &steps)?;
     if !seen.answered.is_empty() {
@@ -136,7 +136,7 @@ pub(super) fn one(world: &mut World<'_>, pass: &Pass, id: &str) -> Result<Option
         return Ok(None);
     }
     let mut seen = Seen::blank(pass.now);
-    seen.tasks = closer(world, details, pass.now);
+    seen.tasks = closer(world, details, pass);
     resume::observe(world, &mut seen, &BTreeSet::from([id.to_owned()]))?;
     Ok(Some(seen))
 }
@@ -184,7 +184,8 @@ fn probes(world: &mut World<'_>, recent: &[Recent]) -> Result<Vec<Detail>> {
 }
 
 /// Processes and logs, for the candidates only.
-fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSeen> {
+fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskSeen> {
+    let now = pass.now;
     let asks: Vec<Option<Ask>> = details.iter().map(|d| ask(d).map(|a| from_abroad(a, d, world))).collect();
     let asked: Vec<Ask> = asks.iter().flatten().cloned().collect();
     // One scan of /proc answers for all; none is made where nobody asks.
@@ -192,7 +193,7 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, now: Time) -> Vec<TaskSee
     of_loans(world, &details, &asks, &mut looks);
     let mut looks = looks.into_iter();
     // A worker may have died since the pass read its clock.
-    let looked = world.later_than(now);
+    let looked = world.later_than(pass);
     let board = world.board.id().clone();
     let mut sessions = session::observe(world, &details, now);
     let (mut still_gone, mut still_stopped) = (BTreeSet::new(), BTreeSet::new());
