@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::Command;
 
-use crate::support::{TestBoard, now, ran};
+use crate::support::{TestBoard, now, ran, worker};
 
 /// Bytes at which SQLite locks a `-shm` for writing (`WAL_WRITE_LOCK`, wal.c).
 const WRITE_LOCK: &str = "l_type=F_WRLCK, l_whence=SEEK_SET, l_start=120, l_len=1";
@@ -103,6 +103,42 @@ fn nothing_to_do_writes_nothing_syncs_nothing_and_opens_no_log() {
         let logs: Vec<_> =
             of(&calls, &["open", "openat"]).into_iter().filter(|c| c.contains(".log\"")).collect();
         assert_eq!(logs, [""; 0], "{watcher}");
+    }
+}
+
+#[test]
+fn processes_are_listed_once_however_many_workers_there_are() {
+    if !have("strace", "WATCHBILL_STRACE") {
+        return;
+    }
+    let b = TestBoard::new();
+    let running = |n: usize| {
+        let id = format!("t_{n:08x}");
+        b.add(&id, "ready");
+        let worker = worker(&id, i64::try_from(n).unwrap());
+        let run = b.run_it(&id, Some(worker.pid()), 3_000);
+        assert_eq!(run, i64::try_from(n).unwrap(), "the run that its environment names");
+        b.log(&id, &format!("Query: work kanban task {id}\nInitializing agent...\n"));
+        worker
+    };
+    let _workers: Vec<_> = (1..=12).map(running).collect();
+    // They have worked for long enough to show whether their provider answers, and it refused one.
+    b.sql(&format!("UPDATE task_runs SET last_heartbeat_at = {}", now()));
+    b.add("t_0000bbbb", "ready");
+    b.run_it("t_0000bbbb", None, 600);
+    let refused = "HTTP 429: Too Many Requests";
+    b.sql(&format!(
+        "UPDATE tasks SET status = 'blocked', claim_lock = NULL, current_run_id = NULL WHERE id = 't_0000bbbb';
+         UPDATE task_runs SET status = 'rate_limited', outcome = 'rate_limited', error = '{refused}', ended_at = {at}
+           WHERE task_id = 't_0000bbbb';
+         INSERT INTO task_events (task_id, kind, payload, created_at)
+           VALUES ('t_0000bbbb', 'gave_up', '{{\"error\":\"{refused}\"}}', {at})",
+        at = now() - 60
+    ));
+    for watcher in WATCHERS.iter().copied() {
+        let calls = traced(&b, watcher, &["--db", b.db.to_str().unwrap(), "--dry-run"]);
+        let lists = of(&calls, &["openat"]).into_iter().filter(|c| c.contains("\"/proc\",")).count();
+        assert!(lists <= 2, "{watcher} listed the processes {lists} times");
     }
 }
 

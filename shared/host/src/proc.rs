@@ -263,7 +263,6 @@ pub struct Scan {
 pub(super) fn scan(at: ProcFs<'_>, tasks: &BTreeSet<&str>) -> Scan {
     let root = at.root;
     let mut scan = Scan::default();
-    let mut parents = BTreeMap::new();
     let entries = match fs::read_dir(root) {
         Ok(entries) => entries,
         Err(e) => return Scan { gap: Some(format!("{}: {e}", root.display())), ..scan },
@@ -276,7 +275,6 @@ pub(super) fn scan(at: ProcFs<'_>, tasks: &BTreeSet<&str>) -> Scan {
         let Some(pid) = name.to_str().and_then(|n| n.parse::<i64>().ok()) else { continue };
         match read(at, pid) {
             Ok(mut process) => {
-                parents.insert(pid, process.parent);
                 if process.marks == Marks::Unreadable && is_us_without_variables(root, pid) {
                     process.marks = Marks::Read { task: None, run: None };
                 }
@@ -288,11 +286,22 @@ pub(super) fn scan(at: ProcFs<'_>, tasks: &BTreeSet<&str>) -> Scan {
         }
     }
     scan.short_sighted = !scan.veiled.is_empty() && is_short_sighted(root);
-    let mut next = Some(i64::from(getpid().as_raw_nonzero().get()));
-    while let Some(pid) = next.filter(|p| scan.own.insert(*p)) {
-        next = parents.get(&pid).copied();
-    }
+    scan.own = ancestry(root);
     scan
+}
+
+/// This very process and those it descends from.
+pub(super) fn ancestry(root: &Path) -> BTreeSet<i64> {
+    let parent = |pid: &i64| {
+        let stat = whole(&root.join(pid.to_string()).join("stat")).ok()?;
+        parse_stat(&lossy(&stat)).map(|stat| stat.parent)
+    };
+    let mut own = BTreeSet::new();
+    let mut next = Some(i64::from(getpid().as_raw_nonzero().get()));
+    while let Some(pid) = next.filter(|pid| own.insert(*pid)) {
+        next = parent(&pid);
+    }
+    own
 }
 
 /// Whether this process is ourselves, started without any variable: our own exec is over, so that nothing is still to come.

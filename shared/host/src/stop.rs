@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::proc::{Kin, Process, scan};
+use super::proc::{Kin, Process, ancestry, scan};
 use super::{Host, Proof, Target, proc};
 use base::reason::Reason;
 
@@ -107,7 +107,7 @@ impl Host {
         // While both are held neither number can be given to another process; a worker whose harness ended has another parent.
         let is_its = proc::read(self.processes(), target.pid).is_ok_and(|now| now.parent == harness.pid);
         let is_harness = harness.command.as_deref().is_some_and(|line| line.contains(words));
-        if !is_its || !is_harness || scan(self.processes(), &BTreeSet::new()).own.contains(&harness.pid) {
+        if !is_its || !is_harness || ancestry(&self.proc).contains(&harness.pid) {
             return Ok(false);
         }
         Ok(end(&fd, Signal::TERM, HARNESS).or_else(|_| end(&fd, Signal::KILL, KILLED)).is_ok())
@@ -218,7 +218,7 @@ impl Host {
             () if process.is_unclear => Some(format!(
                 "the board that pid {pid} names cannot be looked at, so it may be another one's"
             )),
-            () if scan(self.processes(), &BTreeSet::new()).own.contains(&pid) => {
+            () if ancestry(&self.proc).contains(&pid) => {
                 Some(format!("pid {pid} is what started this very pass"))
             }
             () => None,

@@ -177,8 +177,13 @@ fn open_tasks(board: &mut PostgresBoard) {
             0..400 => (Status::Ready, Vec::new()),
             _ => (Status::Todo, vec![id(300 + n % 100)]),
         };
-        let task =
-            NewTask { title: format!("Task {n}"), assignee: Some("luna".into()), ..NewTask::default() };
+        let task = NewTask {
+            title: format!("Task {n}"),
+            // As long as those of the history: a shorter one would go into what is left of an old page.
+            body: Some("word ".repeat(60)),
+            assignee: Some("luna".into()),
+            ..NewTask::default()
+        };
         step(&id(n), None, hermes::created(status, task, &parents, &trail()))
     };
     done(board, now, &(0..600).map(new).collect::<Vec<_>>());
@@ -188,23 +193,32 @@ fn open_tasks(board: &mut PostgresBoard) {
         let lock = format!("h2:{n}:x");
         step(&d.task.id, Some(d), hermes::claimed(d, &lock, now.plus(86_400), Some(7), None, &trail()))
     };
-    done(board, now, &seen.iter().enumerate().map(claim).collect::<Vec<_>>());
+    // One by one, as on a board: many rows changed at once would leave their pages, each for one of its own.
+    seen.iter().enumerate().map(claim).for_each(|one| done(board, now, &[one]));
     let seen = board.look(&ids[180..]).unwrap();
     let block = |d: &Detail| {
         let blocked = hermes::blocked(d, "Which name?", Some("needs_input"), &trail());
         step(&d.task.id, Some(d), blocked)
     };
-    done(board, now, &seen.iter().map(block).collect::<Vec<_>>());
+    seen.iter().map(block).for_each(|one| done(board, now, &[one]));
 }
 
 /// What is open began 20 minutes ago, so that no pass sees it at another age than the next one; and h2 still attends.
-const AGED: &str = "
-UPDATE tasks SET started_at = started_at - 1200, last_heartbeat_at = last_heartbeat_at - 1200, created_at = created_at - 1200
-  WHERE status <> 'done';
+const AGED: [&str; 2] = [
+    "
+DO $$ DECLARE one text; BEGIN
+  FOR one IN SELECT id FROM tasks WHERE status <> 'done' LOOP
+    UPDATE tasks SET started_at = started_at - 1200, last_heartbeat_at = last_heartbeat_at - 1200, created_at = created_at - 1200
+      WHERE id = one;
+    COMMIT;
+  END LOOP;
+END $$",
+    "
 UPDATE task_runs SET started_at = started_at - 1200, last_heartbeat_at = last_heartbeat_at - 1200 WHERE ended_at IS NULL;
 UPDATE task_events SET created_at = created_at - 1200 WHERE created_at > now_s() - 3600;
 UPDATE hosts SET seen_at = seen_at - 1200, lease_until = now_s() + 86400, healed_at = healed_at - 1200;
-";
+",
+];
 
 /// Workers of this host, each with a task.
 struct Workers(Vec<Child>);
@@ -251,12 +265,18 @@ fn an_idle_pass_by_size_and_distance() {
             open_tasks(&mut place.open());
             let machine = Machine::new("h1", &place.url);
             let workers = Workers::on(&machine, 20);
-            place.hand().batch_execute(AGED).unwrap();
+            AGED.into_iter().for_each(|sql| place.hand().batch_execute(sql).unwrap());
             machine.said(&["heal"]);
             // Events lie as they were written: on a board none is ever changed.
             place.hand().batch_execute("CLUSTER task_events USING task_events_pkey").unwrap();
             place.hand().batch_execute("VACUUM ANALYZE").unwrap();
-            println!("{tasks} tasks made in {:.0} s, load {}", began.elapsed().as_secs_f64(), load());
+            let pages = "SELECT count(DISTINCT (ctid::text::point)[0]) FROM tasks WHERE status <> 'done'";
+            let pages: i64 = place.hand().query_one(pages, &[]).unwrap().get(0);
+            println!(
+                "{tasks} tasks made in {:.0} s, its open ones on {pages} pages, load {}",
+                began.elapsed().as_secs_f64(),
+                load()
+            );
             (*tasks, place, machine, workers)
         })
         .collect();

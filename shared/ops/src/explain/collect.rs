@@ -27,7 +27,7 @@ use logs::cache::Cache;
 use logs::provider::Id;
 use logs::provider::ledger::Entry;
 use page::Overview;
-use policy::attempts::worker::{used, worker};
+use policy::attempts::worker::{AtWork, used, workers};
 use policy::authorship;
 use policy::cards::queue::Places;
 use policy::cards::writer::deciders;
@@ -464,6 +464,7 @@ fn look(
         let found = |id: String| near.iter().find(|d| d.task.id == id).cloned();
         let details = read_logs(world, details, now);
         let unreached = unreached(world, &details, rows, &routing, now)?;
+        let lives = lives(world, &details, known, now);
         let providers: Arc<[(String, Id)]> =
             routing.profiles.iter().map(|(name, profile)| (name.clone(), profile.id())).collect();
         let woke = clock::woke(world, now);
@@ -485,7 +486,7 @@ fn look(
                 instead: card_of(&d).filter(|card| given.contains(card)).map(|_| instead.clone()),
                 runtime: runtime.clone(),
                 person: config.people.assignee.clone(),
-                life: life(world, &d, known, now),
+                life: lives.get(&d.task.id).copied(),
                 woke,
                 is_for_people: is_for_people(&runtime, own_board, &d.task.status),
                 no_orchestrator: no_orchestrator.clone(),
@@ -568,10 +569,19 @@ fn is_for_people(runtime: &Runtime, own_board: bool, status: &Status) -> bool {
     own_board || goes_on == Some(false)
 }
 
-/// For a running task that watchers skip since the operator wants that: whether its worker lives.
-fn life(world: &mut World<'_>, d: &Detail, profiles: &Profiles, now: Time) -> Option<Life> {
-    authorship::hands_off(d, profiles, world.config.people.assignee.as_deref())?;
-    worker(world, d, now).map(|at_work| at_work.look.life)
+/// Of the running tasks that watchers skip since the operator wants that: whether their workers live.
+fn lives(
+    world: &mut World<'_>,
+    details: &[(Detail, Reading)],
+    profiles: &Profiles,
+    now: Time,
+) -> BTreeMap<String, Life> {
+    let person = world.config.people.assignee.as_deref();
+    let is_skipped = |d: &&Detail| authorship::hands_off(d, profiles, person).is_some();
+    let skipped: Vec<&Detail> = details.iter().map(|(d, _)| d).filter(is_skipped).collect();
+    let life = |(d, at_work): (&Detail, Option<AtWork>)| Some((d.task.id.clone(), at_work?.look.life));
+    let workers = workers(world, &skipped, now);
+    skipped.into_iter().zip(workers).filter_map(life).collect()
 }
 
 /// When a running attempt began that has waited for the first answer of its provider ever since, for longer than that takes.

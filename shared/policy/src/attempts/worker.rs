@@ -23,13 +23,24 @@ pub struct AtWork {
 
 /// Looks at the worker of a task; `None`: the task is not running.
 pub fn worker(world: &mut World<'_>, detail: &Detail, now: Time) -> Option<AtWork> {
-    let ask = ask(detail).filter(|_| detail.task.status == Status::Running)?;
-    let look = world.host.look(std::slice::from_ref(&ask)).pop()?;
-    let (target, vitals) = match look.life {
-        Life::Alive => fares(world, detail, Some(&ask), &look, now),
-        Life::Gone | Life::Unknown => (None, None),
+    workers(world, &[detail], now).pop()?
+}
+
+/// The same for several tasks, in their order, by one look at all processes.
+pub fn workers(world: &mut World<'_>, details: &[&Detail], now: Time) -> Vec<Option<AtWork>> {
+    let running = |d: &&Detail| ask(d).filter(|_| d.task.status == Status::Running);
+    let asks: Vec<Option<Ask>> = details.iter().map(running).collect();
+    let mut looks = world.host.look(&asks.iter().flatten().cloned().collect::<Vec<_>>()).into_iter();
+    let mut one = |(detail, ask): (&&Detail, Option<Ask>)| {
+        let ask = ask?;
+        let look = looks.next()?;
+        let (target, vitals) = match look.life {
+            Life::Alive => fares(world, detail, Some(&ask), &look, now),
+            Life::Gone | Life::Unknown => (None, None),
+        };
+        Some(AtWork { look, target, vitals })
     };
-    Some(AtWork { look, target, vitals })
+    details.iter().zip(asks).map(&mut one).collect()
 }
 
 /// How the present attempt fares, and its worker where that lives and may be stopped.

@@ -3,8 +3,10 @@
 //! That one lives and beats is not enough. Hermes beats while it waits for an answer, and between two tries of a request that
 //! was refused (0.19.0, `_touch_activity`); `board run` beats for as long as its command lives.
 
+use std::collections::BTreeSet;
+
 use crate::World;
-use crate::attempts::worker::{AtWork, ask, worker};
+use crate::attempts::worker::{AtWork, ask, workers};
 use crate::runtime::LogAsk;
 use base::cause::Cause;
 use base::error::Result;
@@ -31,23 +33,22 @@ pub(crate) fn answered<'a>(
     let lasting: Vec<&(String, Run)> = youngest.take(MAX_ASKED).collect();
     let ids: Vec<String> = lasting.iter().map(|(task, _)| task.clone()).collect();
     let details = world.board.look(&ids)?;
-    let mut answered = Vec::new();
-    for (task, run) in lasting {
-        let Some(detail) = details.iter().find(|d| d.task.id == *task) else { continue };
-        if was_answered(world, detail, now).unwrap_or(true) && !is_refused(world, detail, now) {
-            answered.push((task.as_str(), run));
+    // What another host runs counts there, by what it lets go on; here it would count as answered because nothing is known of it.
+    let here: Vec<&Detail> = details.iter().filter(|d| world.abroad(d).is_none()).collect();
+    let workers = workers(world, &here, now);
+    let mut answered = BTreeSet::new();
+    for (detail, worker) in here.into_iter().zip(workers) {
+        if was_answered(detail, worker).unwrap_or(true) && !is_refused(world, detail, now) {
+            answered.insert(&detail.task.id);
         }
     }
-    Ok(answered)
+    let is_answered = |(task, _): &&&(String, Run)| answered.contains(task);
+    Ok(lasting.iter().filter(is_answered).map(|(task, run)| (task.as_str(), run)).collect())
 }
 
 /// Whether the worker of a task was answered since its attempt began; `None` where nothing here tells of that.
-fn was_answered(world: &mut World<'_>, detail: &Detail, now: Time) -> Option<bool> {
-    // Its host tells by what it lets go on; here it would count as answered because nothing is known of it.
-    if world.abroad(detail).is_some() {
-        return Some(false);
-    }
-    let AtWork { look, vitals, .. } = worker(world, detail, now)?;
+fn was_answered(detail: &Detail, worker: Option<AtWork>) -> Option<bool> {
+    let AtWork { look, vitals, .. } = worker?;
     let is_hermes = ask(detail).is_some_and(|ask| ask.hermes_spawned);
     shows_an_answer(look.life, vitals.map(|v| v.turns), is_hermes)
 }
@@ -64,7 +65,7 @@ fn shows_an_answer(life: Life, turns: Option<Option<u64>>, is_hermes: bool) -> O
 
 /// Whether the log of a running attempt tells that it is refused again and again now: it beats all the same.
 fn is_refused(world: &mut World<'_>, detail: &Detail, now: Time) -> bool {
-    let Some(run) = detail.current_run().filter(|_| world.abroad(detail).is_none()) else { return false };
+    let Some(run) = detail.current_run() else { return false };
     let board = world.board.id().clone();
     let (task, profile, since) = (&detail.task.id, run.profile.as_deref(), run.started_at);
     let ask = LogAsk { board: &board, task, profile, since, now, file: detail.words_file() };
