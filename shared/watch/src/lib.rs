@@ -28,6 +28,14 @@ macro_rules! listed {
 
         $(impl watcher::Listed for $module::$watcher {
             const NAME: &'static str = $program;
+
+            fn glanced(seen: &<Self as Watcher>::Seen) -> usize {
+                seen.glanced
+            }
+
+            fn seen_at(seen: &<Self as Watcher>::Seen) -> base::time::Time {
+                seen.now
+            }
         })*
     };
 }

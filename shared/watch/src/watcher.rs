@@ -16,6 +16,14 @@ use policy::{Decision, OtherPolicy, Pass, World};
 pub trait Listed {
     /// Its program.
     const NAME: &'static str;
+    /// How many open tasks the pass glanced at.
+    fn glanced(seen: &Self::Seen) -> usize
+    where
+        Self: Watcher;
+    /// When it was seen.
+    fn seen_at(seen: &Self::Seen) -> Time
+    where
+        Self: Watcher;
 }
 
 /// What is known of a watcher without a board.
@@ -81,10 +89,6 @@ pub trait Watcher: Listed {
     fn silence(detail: &Detail, now: Time) -> String;
     /// Turns what was seen into what would have been seen at another moment under another policy.
     fn under(seen: &mut Self::Seen, other: &OtherPolicy<'_>);
-    /// How many open tasks the pass glanced at.
-    fn glanced(seen: &Self::Seen) -> usize;
-    /// When it was seen.
-    fn seen_at(seen: &Self::Seen) -> Time;
 }
 
 /// What is done with every watcher in turn.

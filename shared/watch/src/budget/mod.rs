@@ -87,14 +87,6 @@ impl Watcher for BudgetCheck {
         seen.now = other.at;
         seen.routing.under(other);
     }
-
-    fn glanced(seen: &Seen) -> usize {
-        seen.glanced
-    }
-
-    fn seen_at(seen: &Seen) -> Time {
-        seen.now
-    }
 }
 
 /// Decides on everything that was seen. Pure: the same facts give the same steps.

@@ -105,14 +105,6 @@ impl Watcher for SynthesizeDistress {
         seen.routing.under(other);
         other.profiles(&mut seen.profiles);
     }
-
-    fn glanced(seen: &Seen) -> usize {
-        seen.glanced
-    }
-
-    fn seen_at(seen: &Seen) -> Time {
-        seen.now
-    }
 }
 
 /// What every rule may look at.

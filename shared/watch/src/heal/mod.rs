@@ -133,14 +133,6 @@ impl Watcher for Heal {
         seen.now = other.at;
         seen.quiet_until = other.policy.routing.quiet_until(other.at);
     }
-
-    fn glanced(seen: &Seen) -> usize {
-        seen.glanced
-    }
-
-    fn seen_at(seen: &Seen) -> Time {
-        seen.now
-    }
 }
 
 /// What one candidate comes to.

@@ -116,14 +116,6 @@ impl Watcher for RouteBlocked {
         seen.now = other.at;
         seen.routing.under(other);
     }
-
-    fn glanced(seen: &Seen) -> usize {
-        seen.glanced
-    }
-
-    fn seen_at(seen: &Seen) -> Time {
-        seen.now
-    }
 }
 
 /// Who may take cards, or why that is not known.
