@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::facts::{Facts, Take, Verdict};
-use super::silence;
 use super::summary::{Counts, Read, RefusedKey};
 use crate::pass::{self, Looks, Tools};
 use crate::report::BoardReport;
@@ -700,7 +699,11 @@ impl Visit for Taking<'_> {
                 let because = match told.map(String::as_str) {
                     Some("") => "within its bounds".into(),
                     Some(said) => format!("{said}; it only tells"),
-                    None => silence::of::<W>(self.d, self.now),
+                    None => match self.d.task.status {
+                        Status::Done | Status::Archived => "it is over".into(),
+                        Status::Other(_) => "a state it does not know is skipped".into(),
+                        _ => W::silence(self.d, self.now),
+                    },
                 };
                 nothing(Verdict::Nothing, because)
             }

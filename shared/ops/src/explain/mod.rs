@@ -12,7 +12,6 @@ mod diagnosis;
 mod facts;
 mod line;
 mod session;
-mod silence;
 mod standing;
 mod still;
 mod suggestions;
