@@ -161,18 +161,14 @@ impl Case<'_> {
             || self.d.task.max_retries.is_some()
             || hermes::is_sticky(&self.d.events);
         if cause.owner() == Owner::Distress {
-            return self.stuck(Rule::GaveUp, cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker));
+            return self.stuck(Rule::GaveUp, cause, Blocker::EnvBlocker);
         }
         if self.is_escalated() {
             // Nobody knows why it dies; that it does so again and again says it does not fit into one attempt.
-            return self.stuck(
-                Rule::Escalated,
-                cause,
-                cause.blocker_type().unwrap_or(Blocker::IterationBudget),
-            );
+            return self.stuck(Rule::Escalated, cause, Blocker::IterationBudget);
         }
         if by_hand {
-            return self.stuck(Rule::HandLimit, cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker));
+            return self.stuck(Rule::HandLimit, cause, Blocker::EnvBlocker);
         }
         Verdict::Leave(format!("gave up on {cause}; heal resets it"))
     }
@@ -195,19 +191,13 @@ impl Case<'_> {
             let why = event.payload.get("cause").and_then(Value::as_str).unwrap_or("a watcher");
             let cause = recorded(event).filter(|_| why == HandOver::HoldCap.as_str());
             return match cause {
-                Some(cause) => {
-                    self.stuck(Rule::HandedOver, cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
-                }
+                Some(cause) => self.stuck(Rule::HandedOver, cause, Blocker::EnvBlocker),
                 None => Verdict::Leave(format!("needs a person: {why}")),
             };
         }
         if reason.starts_with(GOAL) {
             let cause = self.cause(Some(reason)).unwrap_or(Cause::IterationBudget);
-            return self.stuck(
-                Rule::GoalMode,
-                cause,
-                cause.blocker_type().unwrap_or(Blocker::IterationBudget),
-            );
+            return self.stuck(Rule::GoalMode, cause, Blocker::IterationBudget);
         }
         // Its worker asked by a card of its own, and that was closed without an answer to the question.
         let asked = event.trail().and_then(|t| t.get("card")?.as_str()).filter(|_| event.by() == Some(HAND));
@@ -219,7 +209,7 @@ impl Case<'_> {
         }
         // A reason is prose, and may well speak of limits; only with the log's own word it is evidence.
         if let Some(cause) = self.agreed(reason).filter(|_| kind != Some("needs_input")) {
-            return self.stuck(Rule::WorkerBlock, cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker));
+            return self.stuck(Rule::WorkerBlock, cause, Blocker::EnvBlocker);
         }
         let (blocker, word) = match kind {
             Some("capability") => (Blocker::EnvBlocker, "capability"),
@@ -288,9 +278,7 @@ impl Case<'_> {
         }
         let said = run.error.as_deref().or(self.d.task.last_failure_error.as_deref());
         match self.cause(said) {
-            Some(cause) if meets_a_wall(cause) => {
-                self.stuck(Rule::DiedOfIt, cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
-            }
+            Some(cause) if meets_a_wall(cause) => self.stuck(Rule::DiedOfIt, cause, Blocker::EnvBlocker),
             _ => Verdict::Fine,
         }
     }
@@ -302,7 +290,7 @@ impl Case<'_> {
             return self.unreadable(why);
         }
         let cause = self.cause(self.d.task.last_failure_error.as_deref()).unwrap_or(Cause::Unknown);
-        self.stuck(Rule::Escalated, cause, cause.blocker_type().unwrap_or(Blocker::IterationBudget))
+        self.stuck(Rule::Escalated, cause, Blocker::IterationBudget)
     }
 
     /// Held by a watcher.
@@ -317,7 +305,7 @@ impl Case<'_> {
             }
             (Some(HEAL), Some(_)) => match recorded(event) {
                 Some(cause) if cause.owner() == Owner::Distress => {
-                    self.stuck(Rule::Parked, cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
+                    self.stuck(Rule::Parked, cause, Blocker::EnvBlocker)
                 }
                 _ => Verdict::Leave("held by heal".into()),
             },
@@ -325,7 +313,7 @@ impl Case<'_> {
             (Some(SYNTHESIZE_DISTRESS), Some(hold)) => match hold.get("card").and_then(Value::as_str) {
                 Some(card) if asked::is_to_be_asked_again(self.d, card) => {
                     let cause = recorded(event).unwrap_or(Cause::Unknown);
-                    self.stuck(Rule::Parked, cause, cause.blocker_type().unwrap_or(Blocker::EnvBlocker))
+                    self.stuck(Rule::Parked, cause, Blocker::EnvBlocker)
                 }
                 Some(card) => history::closed(self.d, card, asked::status_of(self.d, card)),
                 None => Verdict::Leave("its hold is route-blocked's".into()),
@@ -446,7 +434,9 @@ impl Case<'_> {
         ))
     }
 
-    fn stuck(&self, case: Rule, cause: Cause, blocker: Blocker) -> Verdict {
+    /// `otherwise`: the help it needs, where the cause does not say that.
+    fn stuck(&self, case: Rule, cause: Cause, otherwise: Blocker) -> Verdict {
+        let blocker = cause.blocker_type().unwrap_or(otherwise);
         let evidence = match &self.s.reading.end {
             LogEnd::Ended(e) => Some(e.clone()),
             _ => None,
