@@ -14,7 +14,6 @@ mod open_files;
 mod proc;
 mod split;
 mod stop;
-mod stopped;
 mod types;
 
 use std::path::{Path, PathBuf};
@@ -184,6 +183,14 @@ impl Host {
     /// Whether a process can be no worker: a thread of the kernel, or the first process of a machine, which outlives all work.
     pub fn is_of_system(&self, pid: i64) -> bool {
         proc::is_of_system(&self.proc, pid)
+    }
+
+    /// Whether a process is stopped by a signal or a debugger (state `T` or `t`, proc_pid_stat(5)): it lives and does nothing.
+    pub fn is_stopped(&self, pid: i64) -> bool {
+        let stat = std::fs::read_to_string(self.proc.join(pid.to_string()).join("stat")).unwrap_or_default();
+        // The name in brackets may hold anything.
+        let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
+        matches!(state, Some("T" | "t"))
     }
 
     /// Whether what was proven gone still is.

@@ -80,7 +80,7 @@ fn waits() -> impl Iterator<Item = Duration> {
 }
 
 /// What one process shows of itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Process {
     /// Its id.
     pub pid: i64,
@@ -105,9 +105,10 @@ pub struct Process {
 }
 
 /// The variables that tell a worker its task, Hermes' own or ours, out of an environment of which nothing else is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Marks {
     /// We may not look, or it is just being replaced.
+    #[default]
     Unreadable,
     /// Bytes that are no environment: the process wrote its title over it.
     Overwritten,
@@ -209,22 +210,6 @@ impl Process {
             Some(its) if its == run => Kin::ThisRun,
             Some(_) => Kin::OtherRun,
             None => Kin::SameTask,
-        }
-    }
-
-    fn opaque(pid: i64) -> Process {
-        let marks = Marks::Unreadable;
-        Process {
-            pid,
-            parent: 0,
-            zombie: false,
-            stopped: false,
-            kernel: false,
-            ticks: None,
-            command: None,
-            asked: None,
-            marks,
-            is_unclear: false,
         }
     }
 }
@@ -395,7 +380,9 @@ pub(super) fn probe(at: ProcFs<'_>, pid: i64) -> Probe {
     let before = ended(&fd);
     let process = read(at, pid);
     match (before, ended(&fd)) {
-        (Ok(false), Ok(false)) => Probe::Present(process.unwrap_or_else(|_| Process::opaque(pid))),
+        (Ok(false), Ok(false)) => {
+            Probe::Present(process.unwrap_or_else(|_| Process { pid, ..Process::default() }))
+        }
         (Ok(_), Ok(_)) => Probe::Exited,
         (Err(e), _) | (_, Err(e)) => Probe::Unclear(format!("pid {pid} cannot be looked at: {e}")),
     }

@@ -32,7 +32,7 @@ fn shown(cmdline: &[u8], environ: &[u8]) -> Process {
         command,
         asked: asked(cmdline),
         marks: marks(environ, spoken(environ, None)),
-        ..Process::opaque(9)
+        ..Process::default()
     }
 }
 
