@@ -271,6 +271,11 @@ impl Event {
     pub fn trail(&self) -> Option<&Value> {
         self.payload.get("watchbill")
     }
+
+    /// Whether it names this task as a parent.
+    pub fn names_parent(&self, id: &str) -> bool {
+        self.payload.get("parent").and_then(Value::as_str) == Some(id)
+    }
 }
 
 /// A note on a task, shown to its next worker.

@@ -191,10 +191,8 @@ pub fn cause_in(word: &Value) -> Option<Cause> {
 /// Whether one of us took a task off the open card of an incident: that card goes on for others, and whatever stops the task
 /// from now on is another matter, also where the card's title still names it.
 pub fn has_left(d: &Detail, card: &str) -> bool {
-    let about = |e: &&Event| {
-        matches!(e.kind, EventKind::Linked | EventKind::Unlinked)
-            && e.payload.get("parent").and_then(Value::as_str) == Some(card)
-    };
+    let about =
+        |e: &&Event| matches!(e.kind, EventKind::Linked | EventKind::Unlinked) && e.names_parent(card);
     let newest = d.events.iter().rev().find(about);
     newest.is_some_and(|e| e.kind == EventKind::Unlinked && is_ours(e))
         && !d.parents.iter().any(|p| p.id == card)

@@ -1,7 +1,5 @@
 //! A distress card as the board has it: who wrote it, which tasks it is about, and what happened to them since.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use crate::Profiles;
@@ -60,18 +58,12 @@ pub fn speaks_for(card: &Detail, source: &Detail, known: &Profiles) -> bool {
     worked || source.task.assignee.as_deref() == Some(maker) || is_no_worker()
 }
 
-/// The sources a card names by itself: see [`named`].
-pub fn sources_of(card: &Detail) -> BTreeSet<String> {
-    named(card).into_iter().collect()
-}
-
 /// What happened to a task since its card was made: since it was tied to it, in the order of its own history; by the clock
 /// only where nothing ties them.
 pub fn since_card<'d>(d: &'d Detail, card: &Detail) -> &'d [Event] {
-    let names = |v: Option<&Value>| v.and_then(Value::as_str) == Some(&card.task.id);
     let ties = |e: &Event| {
-        (e.kind == EventKind::Linked && names(e.payload.get("parent")))
-            || names(e.trail().and_then(|t| t.get("card")))
+        (e.kind == EventKind::Linked && e.names_parent(&card.task.id))
+            || e.trail().and_then(|t| t.get("card")).and_then(Value::as_str) == Some(&card.task.id)
     };
     let tied = d.events.iter().position(ties).map(|at| at + 1);
     let later = || d.events.iter().position(|e| e.at > card.task.created_at);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::authorship;
 use crate::cards::asked::{Asked, asked};
-use crate::cards::identity::sources_of;
+use crate::cards::identity::named;
 use crate::cards::seen::Seen;
 use crate::routing::facts::Routing;
 use crate::routing::router::Router;
@@ -133,8 +133,8 @@ fn open_cards(
         let left = |source: &String| {
             looked.get(source.as_str()).is_some_and(|d| authorship::has_left(d, &card.task.id))
         };
-        for source in sources_of(card).iter().filter(|source| !left(source)) {
-            note(source, &card.task.id);
+        if let Some(source) = named(card).filter(|source| !left(source)) {
+            note(&source, &card.task.id);
         }
     }
     for d in looked.values() {

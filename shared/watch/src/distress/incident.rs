@@ -12,7 +12,7 @@ use board::hermes;
 use board::{Change, Detail, Rule, Status, Step, StepAction};
 use card::INCIDENT_KEY;
 use policy::cards::asked::asked;
-use policy::cards::identity::{is_incident, since_card, sources_of};
+use policy::cards::identity::{is_incident, named, since_card};
 use policy::cards::queue::{Queue, about};
 use policy::cards::seen::SourceSeen;
 use policy::cards::writer::{CardWriter, Trouble};
@@ -96,7 +96,7 @@ impl<'a> Known<'a> {
         let same = |c: &&Detail| about(c).as_ref() == Some(group) && !is_decided_on(rules, c);
         let (incidents, singles): (Vec<&Detail>, Vec<&Detail>) =
             rules.seen.cards.iter().filter(same).partition(|c| is_incident(c));
-        let sources = singles.iter().flat_map(|c| sources_of(c)).collect();
+        let sources = singles.iter().filter_map(|c| named(c)).collect();
         Known { incident: incidents.first().copied(), singles, sources }
     }
 }
@@ -105,7 +105,7 @@ impl<'a> Known<'a> {
 /// Tied to another card, its task would be stopped again against that decision.
 fn is_decided_on(rules: &CardWriter<'_>, card: &Detail) -> bool {
     let decided = |d: &&Detail| since_card(d, card).iter().any(authorship::is_fresh_start);
-    !is_incident(card) && sources_of(card).iter().any(|id| rules.looked.get(id.as_str()).is_some_and(decided))
+    !is_incident(card) && named(card).is_some_and(|id| rules.looked.get(id.as_str()).is_some_and(decided))
 }
 
 fn alone(rules: &CardWriter<'_>, s: &SourceSeen, t: &Trouble, queue: &mut Queue) -> Step {

@@ -15,7 +15,7 @@ use logs::{LogEnd, Reading};
 use policy::attempts::ended;
 use policy::attempts::worker::ask;
 use policy::cards::asked;
-use policy::cards::identity::sources_of;
+use policy::cards::identity::named;
 use policy::cards::seen::{GLANCED, Seen, SourceSeen, TreeSeen};
 use policy::cards::writer::Trouble;
 use policy::clock;
@@ -75,7 +75,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         ids.push(t.id.clone());
     }
     let known: BTreeSet<&String> = ids.iter().collect();
-    let named: BTreeSet<String> = seen.cards.iter().flat_map(sources_of).collect();
+    let named: BTreeSet<String> = seen.cards.iter().filter_map(named).collect();
     let others: Vec<String> = named.into_iter().filter(|s| !known.contains(s)).collect();
     seen.others = world.board.look(&others)?;
     let details = world.board.look(&ids)?;

@@ -44,8 +44,7 @@ impl Rules<'_> {
         };
         // Unlinked from its card by hand, a task goes on without it. Linked again since, it waits for the card again.
         let about = |e: &&Event| {
-            matches!(e.kind, EventKind::Linked | EventKind::Unlinked)
-                && e.payload.get("parent").and_then(serde_json::Value::as_str) == Some(&card.task.id)
+            matches!(e.kind, EventKind::Linked | EventKind::Unlinked) && e.names_parent(&card.task.id)
         };
         let parted = d.events.iter().rev().find(about).is_some_and(|e| e.kind == EventKind::Unlinked);
         if parted {

@@ -158,10 +158,8 @@ impl<'a> Rules<'a> {
             said.push(gone_on(d, card)?);
         }
         if is_incident(card) {
-            let joined = sources.iter().flat_map(|d| &d.events).filter(|e| {
-                e.kind == EventKind::Linked
-                    && e.payload.get("parent").and_then(Value::as_str) == Some(&card.task.id)
-            });
+            let joined = sources.iter().flat_map(|d| &d.events);
+            let joined = joined.filter(|e| e.kind == EventKind::Linked && e.names_parent(&card.task.id));
             let last = joined.map(|e| e.at).max().unwrap_or(card.task.created_at).max(card.task.created_at);
             if self.seen.now.since(last) < QUIET {
                 return None;
@@ -200,10 +198,7 @@ impl<'a> Rules<'a> {
     fn tie(&mut self, card: &Detail, source: &'a Detail) {
         let t = &source.task;
         let stopped = matches!(t.status, Status::Blocked | Status::Scheduled | Status::Todo);
-        let parted = |e: &board::Event| {
-            e.kind == EventKind::Unlinked
-                && e.payload.get("parent").and_then(Value::as_str) == Some(&card.task.id)
-        };
+        let parted = |e: &board::Event| e.kind == EventKind::Unlinked && e.names_parent(&card.task.id);
         let known = source.parents.iter().any(|p| p.id == card.task.id) || source.events.iter().any(parted);
         // A watcher ties the cards it makes. A card by a stranger holds no task, and one that waits itself would close a circle.
         let waits = card.parents.iter().any(|p| p.id != t.id && !p.status.frees_children());

@@ -21,7 +21,7 @@ use config::span::seconds;
 use policy::attempts::tally::episode;
 use policy::authorship::{self, HAND, our_hold};
 use policy::cards::answer::{self, finished, read_in};
-use policy::cards::identity::{is_ours, since_card, sources_of, titled};
+use policy::cards::identity::{is_ours, named, since_card, titled};
 use policy::cards::steps::card_id;
 use policy::remedy;
 use policy::routing::moving::{Parting, Why, hold, is_ours_to_move, newest_stop};
@@ -173,7 +173,7 @@ impl<'a> Rules<'a> {
         if incident {
             let tied = self.index.tied(&card.task.id).iter().map(|d| d.task.id.clone());
             let left = |id: &String| self.task(id).is_some_and(|d| authorship::has_left(d, &card.task.id));
-            return tied.chain(sources_of(card)).filter(|id| !left(id)).collect();
+            return tied.chain(named(card)).filter(|id| !left(id)).collect();
         }
         // The title is what everybody sees; a body may name anything.
         titled(card).into_iter().collect()

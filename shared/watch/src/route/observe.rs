@@ -10,7 +10,7 @@ use base::error::Result;
 use board::{Detail, Event, EventKind, Status, Task, discover};
 use config::span::seconds;
 use policy::cards::answer::{self, finished_of};
-use policy::cards::identity::sources_of;
+use policy::cards::identity::named;
 use policy::routing::facts::{self, About};
 use policy::routing::router::Router;
 
@@ -62,7 +62,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         seen.cards.push(closer(world, card, now));
     }
     let mut wanted: BTreeSet<String> = ids(&|t| !card::is_card(t) && may_wait(t)).into_iter().collect();
-    wanted.extend(seen.cards.iter().flat_map(|c| sources_of(&c.detail)));
+    wanted.extend(seen.cards.iter().filter_map(|c| named(&c.detail)));
     seen.tasks = world.board.look(&wanted.iter().cloned().collect::<Vec<_>>())?;
     seen.answered = answered(world, &seen.tasks, &lately)?;
     let sources = sources(world, &seen.answered, &wanted)?;
@@ -182,7 +182,7 @@ fn answered_besides(world: &mut World<'_>, seen: &mut Seen) -> Result<()> {
 /// The tasks that finished cards are about, but for those that are known: the one that each names, and of those that its decision
 /// names all that were tied to it. Such a one may run, or be ready, by now.
 fn sources(world: &mut World<'_>, cards: &[Detail], known: &BTreeSet<String>) -> Result<Vec<Detail>> {
-    let own: BTreeSet<String> = cards.iter().flat_map(sources_of).collect();
+    let own: BTreeSet<String> = cards.iter().filter_map(named).collect();
     let decided = cards.iter().flat_map(decided_about);
     let ids: BTreeSet<String> = own.iter().cloned().chain(decided).collect();
     let ids: Vec<String> = ids.into_iter().filter(|id| !known.contains(id)).collect();
