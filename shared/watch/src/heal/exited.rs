@@ -1,7 +1,5 @@
 //! A worker that wrote its exit code into its log, and is there still: Hermes takes it for one that works.
 
-use serde_json::json;
-
 use super::seen::TaskSeen;
 use super::{Rules, Verdict};
 use base::time::words;
@@ -23,6 +21,6 @@ impl Rules<'_> {
         let mend = format!(
             "end process {pid} (`kill {pid}`); the dispatcher then books its end, and starts the next attempt"
         );
-        Some(self.tell(t, needs_operator::EXITED, because, &mend, json!([])))
+        Some(self.tell(t, needs_operator::EXITED, because, &mend))
     }
 }

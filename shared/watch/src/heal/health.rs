@@ -137,7 +137,7 @@ impl Rules<'_> {
             None => "look at what its worker does; once it has ended, heal requeues the task".to_owned(),
         };
         let transitions = json!([format!("RUNNING>NEEDS_HUMAN:{}", check.cause())]);
-        self.tell(t, &check.cause(), because, &mend, transitions)
+        self.tell_with(t, &check.cause(), because, &mend, [("transitions", transitions)])
     }
 
     /// A worker that outlived its attempt: its task is not requeued under it. That is said once it lasts longer than what a dead
@@ -156,19 +156,12 @@ impl Rules<'_> {
             words(since)
         );
         let mend = format!("look at what {pid} does; heal goes on with the task once it has ended");
-        self.tell(t, needs_operator::OLDER_WORKER, because, &mend, json!([]))
+        self.tell(t, needs_operator::OLDER_WORKER, because, &mend)
     }
 
     /// Says on the board what only a person can judge, once an episode.
-    pub(super) fn tell(
-        &self,
-        t: &TaskSeen,
-        key: &str,
-        because: String,
-        mend: &str,
-        transitions: Value,
-    ) -> Verdict {
-        self.tell_with(t, key, because, mend, [("transitions", transitions)])
+    pub(super) fn tell(&self, t: &TaskSeen, key: &str, because: String, mend: &str) -> Verdict {
+        self.tell_with(t, key, because, mend, [("transitions", json!([]))])
     }
 
     /// The same, with these facts in its trail.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::seen::{Recent, Seen};
-use base::cause::{self, Cause};
+use base::cause::Cause;
 use base::registry::HEAL;
 use base::time::Time;
 use board::{Detail, Event, EventKind};
@@ -137,9 +137,4 @@ pub(super) fn claimer_tells_nothing(d: &Detail) -> bool {
     let ended =
         |e: &Event| matches!(e.kind, EventKind::CommandEnded | EventKind::Crashed) && e.by() == Some(HAND);
     d.is_self_claimed() || d.events.iter().any(|e| ended(e) && e.run.is_some() && e.run == run)
-}
-
-/// The cause a board's own failure text names.
-pub(super) fn cause_of(text: Option<&str>) -> Option<Cause> {
-    cause::of_text(text?)
 }

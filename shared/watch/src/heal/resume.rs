@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::seen::{ResumeSeen, Seen, TaskSeen};
-use super::{Policy, Rules, Verb, Verdict, history};
-use base::cause::{Cause, Owner};
+use super::{Policy, Rules, Verb, Verdict};
+use base::cause::{self, Cause, Owner};
 use base::count::things;
 use base::error::Result;
 use base::quote;
@@ -348,7 +348,7 @@ fn died(run: &Run) -> bool {
     match run.outcome.as_deref() {
         // The one that is just being buried.
         None | Some("timed_out" | "stale") => true,
-        Some("crashed") => history::cause_of(run.error.as_deref()) == Some(Cause::WorkerGone),
+        Some("crashed") => run.error.as_deref().and_then(cause::of_text) == Some(Cause::WorkerGone),
         _ => false,
     }
 }
@@ -378,7 +378,7 @@ fn was_left_open(t: &TaskSeen) -> bool {
     let is_such = |run: &&Run| match run.id {
         id if known.contains(&id) => ours.contains(&id),
         id if t.refused.contains(&id) => t.left_open.contains(&id),
-        _ => history::cause_of(run.error.as_deref()) == Some(Cause::ProtocolViolation),
+        _ => run.error.as_deref().and_then(cause::of_text) == Some(Cause::ProtocolViolation),
     };
     d.is_truncated || episode(d).skip(1).any(|run| is_such(&run))
 }

@@ -105,7 +105,7 @@ impl Rules<'_> {
             let because =
                 format!("its worker has been gone for {}, and heartbeats for it still come", words(gone));
             let mend = "end what sends them; heal requeues the task then";
-            return self.tell(t, SILENT, because, mend, json!([]));
+            return self.tell(t, SILENT, because, mend);
         }
         let because = format!("worker gone, but only quiet for {}: {}", words(quiet), look.because);
         Verdict::Wait(because, self.seen.now.plus(self.grace() - quiet))

@@ -172,7 +172,7 @@ pub fn suspect(t: &Task, now: Time, quiet_enough: i64, own_board: bool) -> bool 
         }
         Status::Ready => {
             let failed = t.last_failure_error.as_deref();
-            let stands = |e: &str| e.starts_with(HOST_REFUSES) || jams(e);
+            let stands = |e: &str| e.starts_with(HOST_REFUSES) || base::cause::hermes_guard_matches(e);
             t.claim_lock.is_some() || failed.is_some_and(stands) || inherits(t, now)
         }
         // A worker's or a person's block leaves no failure behind and is nobody's business but theirs.
@@ -193,8 +193,4 @@ const INHERITED: i64 = 1_800;
 /// Whether the next attempt at a ready row would begin with the old heartbeat of another.
 pub(super) fn inherits(t: &Task, now: Time) -> bool {
     t.last_heartbeat_at.is_some_and(|at| now.since(at) >= INHERITED)
-}
-
-fn jams(error: &str) -> bool {
-    base::cause::hermes_guard_matches(error)
 }

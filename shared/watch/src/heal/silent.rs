@@ -1,8 +1,6 @@
 //! A living worker that does nothing more by itself, and of which no check says that anything is wrong: its agent asked a person, or
 //! is done, or nothing tells of it. Nobody takes its work away; a person is told.
 
-use serde_json::json;
-
 use super::running::BLIND;
 use super::seen::TaskSeen;
 use super::{Rules, Verdict};
@@ -27,7 +25,7 @@ impl Rules<'_> {
                 let waited = Some(waited(since)).filter(|w| *w > seconds(self.detect.human_wait))?;
                 let because =
                     format!("its worker{pid} asked a person {} ago, and waits for the answer", words(waited));
-                Some(self.tell(t, ASKING, because, "answer in the session of its worker", json!([])))
+                Some(self.tell(t, ASKING, because, "answer in the session of its worker"))
             }
             Turn::Over | Turn::Unknown => {
                 let waited = Some(waited(self.heard(t))).filter(|w| *w >= BLIND)?;
@@ -36,7 +34,7 @@ impl Rules<'_> {
                     words(waited)
                 );
                 let mend = "look whether its worker still works; once it has ended, heal requeues the task";
-                Some(self.tell(t, SILENT, because, mend, json!([])))
+                Some(self.tell(t, SILENT, because, mend))
             }
             // A build may take that long, so this only asks. Who set the limit said how long a tool may take.
             Turn::Tool { since } if self.detect.tool_limit == Detect::default().tool_limit => {
@@ -46,7 +44,7 @@ impl Rules<'_> {
                     words(waited)
                 );
                 let mend = "look at the tool; a build or a test that takes so long needs nothing";
-                Some(self.tell(t, SILENT, because, mend, json!([])))
+                Some(self.tell(t, SILENT, because, mend))
             }
             // The checks of its health know how long these may take.
             Turn::Model | Turn::Stream | Turn::Tool { .. } => None,

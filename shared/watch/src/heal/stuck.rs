@@ -9,7 +9,7 @@ use super::resume;
 use super::running::Hold;
 use super::seen::TaskSeen;
 use super::{Rules, Verb, Verdict};
-use base::cause::{Cause, Owner};
+use base::cause::{self, Cause, Owner};
 use base::count::{things, times};
 use base::quote;
 use base::registry::HEAL;
@@ -95,7 +95,7 @@ impl Rules<'_> {
         let cause = match &t.log {
             LogEnd::Ended(e) => e.cause,
             _ if hermes::is_never_started(d) => Cause::SpawnError,
-            _ => history::cause_of(text)?,
+            _ => text.and_then(cause::of_text)?,
         };
         (cause.owner() == Owner::Heal).then_some((cause, event.at))
     }
@@ -372,7 +372,7 @@ impl Rules<'_> {
             _ => {}
         }
         let text = d.task.last_failure_error.as_deref().unwrap_or_default();
-        let named = history::cause_of(Some(text));
+        let named = cause::of_text(text);
         // Only what is proven harmless is cleared; a text that is not understood may well be a credential's.
         if !base::cause::guard_misreads(text) {
             let what = named.map_or("a text that may be a credential's or a provider's", Cause::as_str);

@@ -29,7 +29,7 @@ impl Rules<'_> {
         let error = t.detail.task.last_failure_error.as_deref().unwrap_or("no reason was recorded");
         let because = format!("this host has refused to start its worker for {}: {error}", words(refused));
         let mend = "mend what the reason names on this host; Hermes then starts it by itself";
-        Some(self.tell(t, needs_operator::HOST_REFUSES, because, mend, serde_json::json!([])))
+        Some(self.tell(t, needs_operator::HOST_REFUSES, because, mend))
     }
 
     /// Clears the heartbeat that the next claim would inherit (hermes-agent #119155): a pass is in time for it in most cases.
