@@ -145,12 +145,10 @@ pub struct Facts {
 impl Facts {
     /// The same of a task it waits for: as its rows tell it, since nobody was asked about that one.
     pub(crate) fn of_kin(&self, kin: &Detail) -> Facts {
-        let reading = Reading::of(logs::LogEnd::Absent, None);
-        let (kin, empty) = (kin.clone(), Vec::new());
         Facts {
-            detail: kin,
-            reading,
-            kin: empty,
+            detail: kin.clone(),
+            reading: Reading::of(logs::LogEnd::Absent, None),
+            kin: Vec::new(),
             card: None,
             has_turn: false,
             instead: None,

@@ -109,8 +109,7 @@ fn heading(name: &str, left_out: usize) -> String {
 /// When each watcher looks again: those that wait for a moment by name, and where all is asked for the rest together.
 fn next(a: &Answer, now: Time, all: bool) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for n in a.next.iter().filter(|n| n.at.is_some()) {
-        let at = n.at.unwrap_or(now);
+    for (n, at) in a.next.iter().filter_map(|n| Some((n, n.at?))) {
         let when = if at > now {
             format!("with its first pass after {}, in {}", moment(at, now), words(at.since(now)))
         } else {

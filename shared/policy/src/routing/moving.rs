@@ -74,8 +74,7 @@ pub enum Parting {
 impl Parting {
     fn changes(&self, task: &str, trail: &Trail<'_>) -> Vec<Change> {
         match self {
-            Parting::Free => Vec::new(),
-            Parting::Closed(_) => Vec::new(),
+            Parting::Free | Parting::Closed(_) => Vec::new(),
             Parting::Left(card) => hermes::unlinked(task, card, trail),
             Parting::Settled { id, made } => {
                 let mut changes = vec![made.as_ref().clone()];
