@@ -15,9 +15,10 @@ use base::reason::Reason;
 use board::{BoardId, Detail, Step, StepAction, discover};
 use worktree::state::{TreeState, state};
 
-/// The longest look at one tree, and at all of a pass.
-const TREE_LIMIT: Duration = Duration::from_secs(2);
-const TREES_LIMIT: Duration = Duration::from_secs(20);
+/// The longest look at one tree.
+pub const TREE_LIMIT: Duration = Duration::from_secs(2);
+/// The longest look at all trees of a pass.
+pub const TREES_LIMIT: Duration = Duration::from_secs(20);
 
 /// Most bytes of why a tree is not known.
 const MAX_WHY: usize = 200;
@@ -68,6 +69,12 @@ impl TreeNote {
     }
 }
 
+/// How long one tree may be looked at where all are by then; `None`: no time is left.
+pub fn time_until(until: Instant) -> Option<Duration> {
+    let left = until.saturating_duration_since(Instant::now());
+    (!left.is_zero()).then_some(left.min(TREE_LIMIT))
+}
+
 /// Looks at the trees of tasks that steps give to another profile, and at nothing else: git is slow. Several tasks may share one.
 pub fn observe<'a>(
     state: &StateReader<'_>,
@@ -84,9 +91,9 @@ pub fn observe<'a>(
     let mut notes = TreeNotes::new();
     for d in details.into_iter().filter(|d| given.contains(d.task.id.as_str())) {
         let Some(path) = d.place.path.as_deref() else { continue };
-        let look = || match until.saturating_duration_since(Instant::now()) {
-            Duration::ZERO => TreeNote::Unknown("too many trees for one pass".into()),
-            left => TreeNote::within(path, left.min(TREE_LIMIT), state),
+        let look = || match time_until(until) {
+            None => TreeNote::Unknown("too many trees for one pass".into()),
+            Some(limit) => TreeNote::within(path, limit, state),
         };
         let note = known.entry(path).or_insert_with(look).clone();
         notes.insert(d.task.id.clone(), note);

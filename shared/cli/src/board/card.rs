@@ -1,7 +1,6 @@
 //! A worker's stop: plain, or with a card that asks for help.
 
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::json;
 
@@ -22,10 +21,7 @@ use policy::cards::seen::{GLANCED, Seen, SourceSeen, TreeSeen};
 use policy::cards::worker_card::{self, Asked, Said};
 use policy::routing::facts::Routing;
 use policy::runtime;
-use policy::worktree_note::TreeNotes;
-
-/// The longest a look at the working tree may take.
-const TREE_LIMIT: Duration = Duration::from_secs(2);
+use policy::worktree_note::{TREE_LIMIT, TreeNotes};
 
 /// What became of a worker's stop.
 pub(crate) enum Stop {

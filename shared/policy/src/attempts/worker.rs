@@ -85,7 +85,7 @@ pub fn used(world: &mut World<'_>, detail: &Detail, run: &Run, now: Time) -> Usa
 }
 
 /// The question about one attempt.
-fn attempt<'a>(world: &World<'_>, detail: &'a Detail, run: Option<&'a Run>, now: Time) -> UseAsk<'a> {
+pub fn attempt<'a>(world: &World<'_>, detail: &'a Detail, run: Option<&'a Run>, now: Time) -> UseAsk<'a> {
     let t = &detail.task;
     UseAsk {
         own_board: world.board.is_own(),

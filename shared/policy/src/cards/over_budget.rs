@@ -67,20 +67,9 @@ impl<'a> Desk<'a> {
             _ => "over_budget",
         };
         let trouble = Trouble {
-            case: word.into(),
-            blocker: over.blocker,
-            cause: None,
-            word,
-            run,
-            what: over.what.clone(),
-            evidence: None,
             quotes: over.evidence.clone(),
-            link: false,
-            park: false,
-            spent: false,
-            wait: None,
             draft: over.draft.map(Drafted::lines).unwrap_or_default(),
-            began: None,
+            ..Trouble::new(word.into(), over.blocker, word, run, over.what.clone())
         };
         let reading = Reading::of(LogEnd::NoEvidence, None);
         let source = SourceSeen {

@@ -99,21 +99,11 @@ fn trouble(s: &SourceSeen, said: &Said) -> Trouble {
         Some(_) => "Its worker stopped by itself and asks for help.",
         None => "It was stopped by hand while nobody worked on it.",
     };
+    let run = s.detail.newest_run().map_or(0, |r| r.id);
     Trouble {
-        case: Rule::ByHand,
-        blocker: said.blocker,
-        cause: None,
-        word: said.blocker.as_str(),
-        run: s.detail.newest_run().map_or(0, |r| r.id),
-        what: what.into(),
-        evidence: None,
         quotes: said.reason.iter().cloned().collect(),
         link: true,
-        park: false,
-        spent: false,
-        wait: None,
-        draft: Vec::new(),
-        began: None,
+        ..Trouble::new(Rule::ByHand, said.blocker, said.blocker.as_str(), run, what.into())
     }
 }
 

@@ -95,6 +95,28 @@ pub struct Trouble {
     pub began: Option<Time>,
 }
 
+impl Trouble {
+    /// One of which no more is known, and whose task goes on as it is.
+    pub fn new(case: Rule, blocker: Blocker, word: &'static str, run: i64, what: String) -> Trouble {
+        Trouble {
+            case,
+            blocker,
+            cause: None,
+            word,
+            run,
+            what,
+            evidence: None,
+            quotes: Vec::new(),
+            link: false,
+            park: false,
+            spent: false,
+            wait: None,
+            draft: Vec::new(),
+            began: None,
+        }
+    }
+}
+
 /// Writes the cards of one pass.
 pub struct CardWriter<'a> {
     /// What the pass saw.

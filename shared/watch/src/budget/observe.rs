@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::endings;
 use super::seen::{FilesSeen, MAX_EARLIER_RUNS, Seen, Used, Work};
@@ -13,10 +13,12 @@ use board::several_hosts::{log_is_on, shown};
 use board::{Board, Detail, EventKind, Run, Status, Task, discover};
 use config::span::seconds;
 use logs::usage::Usage;
-use policy::attempts::{ended, session};
+use policy::attempts::ended;
+use policy::attempts::worker::attempt;
 use policy::clock;
 use policy::routing::facts::{self, About, Routing};
 use policy::runtime::LogAsk;
+use policy::worktree_note::time_until;
 use policy::{Pass, Profiles, UseAsk, World};
 use worktree::Late;
 
@@ -26,8 +28,6 @@ const MAX_TASKS: usize = 1_000;
 const MAX_RUNS: u32 = 2_000;
 /// Newest events of the board that are looked at.
 const MAX_TURNS: u32 = 5_000;
-/// The longest look at a tree for a card.
-const CARD_TREE: Duration = Duration::from_secs(2);
 
 pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Result<Seen> {
     let now = pass.now;
@@ -217,18 +217,7 @@ fn used(
     let file = log_of(detail, run);
     let others = [Some(detail.task.id.as_str()), file].into_iter().flatten().filter_map(|key| begun.get(key));
     let next = others.flatten().filter(|at| **at > run.started_at).min().copied();
-    let ask = UseAsk {
-        own_board: world.board.is_own(),
-        task: &detail.task.id,
-        profile: run.profile.as_deref().or(detail.task.assignee.as_deref()),
-        file,
-        session: session::here(world, detail, run.id),
-        workspace: detail.place.path.as_deref(),
-        from: run.started_at,
-        to: run.ended_at,
-        next,
-        now,
-    };
+    let ask = UseAsk { file, next, ..attempt(world, detail, Some(run), now) };
     (world.usage)(&ask, world.cache)
 }
 
@@ -321,9 +310,8 @@ fn began(d: &Detail) -> Time {
 fn trees(world: &World<'_>, seen: &mut Seen, until: Instant) {
     let running = |w: &&mut Work| w.detail.task.status == Status::Running && w.files.changes.is_some();
     for w in seen.work.iter_mut().filter(running) {
-        let left = until.saturating_duration_since(Instant::now()).min(CARD_TREE);
-        let path = w.detail.place.path.clone().filter(|_| !left.is_zero());
-        w.tree = path.and_then(|path| (world.tree)(Path::new(&path), left).ok());
+        let path = w.detail.place.path.as_deref();
+        w.tree = path.and_then(|path| (world.tree)(Path::new(path), time_until(until)?).ok());
     }
 }
 
@@ -354,6 +342,8 @@ fn keep_same_attempt(work: &mut Vec<Work>, fresh: Vec<Detail>) {
 #[cfg(test)]
 mod tests {
     use board::Shared;
+
+    use std::time::Duration;
 
     use super::*;
 

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Duration;
 
 use super::trouble::{self, Verdict};
 use super::{Rules, refused};
@@ -23,15 +22,13 @@ use policy::routing::answered;
 use policy::routing::facts::{self, About, Routing};
 use policy::routing::router;
 use policy::runtime::LogAsk;
-use policy::worktree_note::{self, TreeNotes};
+use policy::worktree_note::{self, TREE_LIMIT, TreeNotes};
 use policy::{Pass, Profiles, World};
 
 /// Most working trees looked at in one pass; git takes its time.
 const MAX_TREES: usize = 20;
 /// Most profiles whose configuration is read.
 const MAX_PROFILES: usize = 200;
-/// The longest look at one tree.
-const TREE_LIMIT: Duration = Duration::from_secs(2);
 
 pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let now = pass.now;

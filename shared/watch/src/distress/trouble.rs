@@ -475,20 +475,11 @@ impl Case<'_> {
         let mut quotes: Vec<String> = signals.map(|g| g.evidence.words.clone()).take(3).collect();
         quotes.reverse();
         Trouble {
-            case,
-            blocker,
             cause,
-            word,
-            run: self.run().map_or(0, |r| r.id),
-            what,
-            evidence: None,
             quotes,
             link: !matches!(status, Status::Running | Status::Triage),
             park: matches!(status, Status::Ready | Status::Todo) || (*status == Status::Blocked && loose),
-            spent: false,
-            wait: None,
-            draft: Vec::new(),
-            began: None,
+            ..Trouble::new(case, blocker, word, self.run().map_or(0, |r| r.id), what)
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -31,11 +31,8 @@ use policy::World;
 use policy::attempts::worker::fared;
 use policy::attempts::{ended, session};
 use policy::authorship;
+use policy::worktree_note::{TREES_LIMIT, time_until};
 use worktree::state::{Drift, Method, TreeState, drift};
-
-/// The longest look at one tree, and at all of a pass.
-const TREE_LIMIT: Duration = Duration::from_secs(2);
-const TREES_LIMIT: Duration = Duration::from_secs(20);
 
 /// Seconds between the note of a tree and the requeue: who still writes into it shows within them, and a pass right after
 /// the one that noted it changes nothing.
@@ -106,9 +103,9 @@ pub(super) fn observe(world: &mut World<'_>, seen: &mut Seen, goes_on: &BTreeSet
         }
         let mut resume = ResumeSeen::default();
         if let Some(path) = t.detail.place.path.as_deref() {
-            let look = || match until.saturating_duration_since(Instant::now()) {
-                Duration::ZERO => Err("too many trees for one pass".into()),
-                left => (world.state)(Path::new(path), left.min(TREE_LIMIT)),
+            let look = || match time_until(until) {
+                None => Err("too many trees for one pass".into()),
+                Some(limit) => (world.state)(Path::new(path), limit),
             };
             match states.entry(path.to_owned()).or_insert_with(look).clone() {
                 Ok(state) => resume.tree = Some(state),
