@@ -20,18 +20,6 @@ const WRITES_KEPT: i64 = 86_400;
 const MOST_REMOVED: i64 = 1_000;
 
 impl PostgresBoard {
-    /// Says of a host that it will not come back. If it does, it says so by attending.
-    ///
-    /// # Errors
-    /// `Partial` for a host that never attended; else as [`PostgresBoard::open`].
-    pub fn forget_host(&mut self, name: &str) -> Result<()> {
-        let sql = "UPDATE hosts SET forgotten_at = now_s() WHERE name = $1 RETURNING 1";
-        match self.change(|server| server.row(sql, args![name]))? {
-            Some(_) => Ok(()),
-            None => Err(Error::new(Kind::Partial, name, "no such host on this board")),
-        }
-    }
-
     /// The pause of this board as it was set, also one that ended by itself.
     ///
     /// # Errors

@@ -405,7 +405,11 @@ impl Board for PostgresBoard {
     }
 
     fn forget_host(&mut self, host: &str) -> Result<()> {
-        PostgresBoard::forget_host(self, host)
+        let sql = "UPDATE hosts SET forgotten_at = now_s() WHERE name = $1 RETURNING 1";
+        match self.change(|server| server.row(sql, args![host]))? {
+            Some(_) => Ok(()),
+            None => Err(Error::new(Kind::Partial, host, "no such host on this board")),
+        }
     }
 
     fn timeline(&self) -> Option<Timeline> {
