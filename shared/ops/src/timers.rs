@@ -158,6 +158,23 @@ pub struct Starter {
     pub round: bool,
 }
 
+impl Starter {
+    /// One of which nobody was asked yet.
+    fn of(job: line::Job, by: By, place: String) -> Starter {
+        Starter {
+            program: job.program,
+            by,
+            place,
+            is_on: None,
+            last: None,
+            ended: None,
+            other_user: None,
+            metrics: job.metrics,
+            round: job.round,
+        }
+    }
+}
+
 /// How the last start of a service ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ended {
@@ -270,19 +287,10 @@ pub fn look(places: &Places, owner: &Owner) -> Vec<Starter> {
     for (place, text, has_users) in own.into_iter().chain(files) {
         for line in text.lines() {
             for job in line::jobs(line, places.home.as_deref()) {
-                all.push(Starter {
-                    program: job.program,
-                    by: By::Cron,
-                    place: place.clone(),
-                    is_on: Some(true),
-                    last: None,
-                    ended: None,
-                    other_user: has_users
-                        .then(|| line::user(line).and_then(|user| owner.other(user, job.root.as_deref())))
-                        .flatten(),
-                    metrics: job.metrics,
-                    round: job.round,
-                });
+                let user = line::user(line).filter(|_| has_users);
+                let other_user = user.and_then(|user| owner.other(user, job.root.as_deref()));
+                let starter = Starter::of(job, By::Cron, place.clone());
+                all.push(Starter { is_on: Some(true), other_user, ..starter });
             }
         }
     }

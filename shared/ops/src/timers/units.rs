@@ -25,17 +25,7 @@ pub(super) fn look(by: By, folders: &[PathBuf], home: Option<&Path>, owner: &Own
             // Known to be off where nothing would start it; whether it is on, systemd has to say.
             let is_on = (!folders.iter().any(is_wanted)).then_some(false);
             for job in jobs {
-                let starter = Starter {
-                    program: job.program,
-                    by,
-                    place: place.display().to_string(),
-                    is_on,
-                    last: None,
-                    ended: None,
-                    other_user: None,
-                    metrics: job.metrics,
-                    round: job.round,
-                };
+                let starter = Starter { is_on, ..Starter::of(job, by, place.display().to_string()) };
                 all.push((service.clone(), starter));
             }
         }
