@@ -9,6 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub i64);
 
+/// Seconds of a day.
+pub const DAY: i64 = 86_400;
+
 /// A time above this is not in seconds.
 pub const LAST_SECOND: i64 = 100_000_000_000;
 

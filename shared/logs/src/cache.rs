@@ -14,7 +14,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params};
 
 pub use self::passes::{Did, Stored};
 use base::redact;
-use base::time::Time;
+use base::time::{DAY, Time};
 
 /// What follows where this cannot be written.
 const FORGOTTEN: &str =
@@ -26,14 +26,11 @@ const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS clock (boot TEXT PRIMARY KEY, o
      CREATE TABLE IF NOT EXISTS shared (board TEXT PRIMARY KEY, body TEXT NOT NULL);
      PRAGMA user_version = 5;";
 
-/// Seconds after which a cursor that did not move is marked as still in use.
-pub(crate) const DAY: i64 = 86_400;
-
 /// The layout above. A file with another one is made anew. Up to 4 the texts in it still had their secrets.
 const VERSION: i64 = 5;
 
 /// Seconds after which the cursor of a log that was not looked at is forgotten: Hermes itself deletes a log by then.
-const LOG_AGE: i64 = 30 * 86_400;
+const LOG_AGE: i64 = 30 * DAY;
 
 /// Most cursors that are kept.
 const MAX_LOGS: i64 = 5_000;
@@ -238,30 +235,27 @@ impl Cache {
 
     /// The sighting with this prefix that was made last.
     pub fn newest(&self, prefix: &str) -> Option<(&str, Time)> {
-        let all = self.sightings.range(prefix.to_owned()..).take_while(|(key, _)| key.starts_with(prefix));
-        all.max_by_key(|(_, since)| **since).map(|(key, since)| (key.as_str(), *since))
+        self.with(prefix).max_by_key(|(_, since)| **since).map(|(key, since)| (key.as_str(), *since))
     }
 
     /// What stands behind this prefix in the sightings that have it.
     pub fn names<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
-        self.sightings.range(prefix.to_owned()..).map_while(move |(key, _)| key.strip_prefix(prefix))
+        self.with(prefix).filter_map(move |(key, _)| key.strip_prefix(prefix))
     }
 
     /// The sighting with this prefix whose name is the last in their order.
     pub fn last(&self, prefix: &str) -> Option<&str> {
-        let all = self.sightings.range(prefix.to_owned()..).take_while(|(key, _)| key.starts_with(prefix));
-        all.last().map(|(key, _)| key.as_str())
+        self.with(prefix).last().map(|(key, _)| key.as_str())
+    }
+
+    fn with(&self, prefix: &str) -> impl Iterator<Item = (&String, &Time)> {
+        self.sightings.range(prefix.to_owned()..).take_while(move |(key, _)| key.starts_with(prefix))
     }
 
     /// Forgets every sighting with this prefix but those still seen; gives what it forgot.
     pub fn forget(&mut self, prefix: &str, but: &BTreeSet<String>) -> Vec<String> {
-        let gone: Vec<String> = self
-            .sightings
-            .range(prefix.to_owned()..)
-            .take_while(|(k, _)| k.starts_with(prefix))
-            .filter(|(k, _)| !but.contains(*k))
-            .map(|(k, _)| k.clone())
-            .collect();
+        let gone = self.with(prefix).map(|(key, _)| key).filter(|key| !but.contains(*key));
+        let gone: Vec<String> = gone.cloned().collect();
         for key in &gone {
             self.sightings.remove(key);
             self.noted.remove(key);

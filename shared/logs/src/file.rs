@@ -18,11 +18,11 @@ use super::reader::{Reader, Shown, sniff};
 pub use super::tally::EachLine;
 use super::tally::{Skimmer, Tally};
 use super::{LogEnd, MAX_EARLIER, Reading, profile};
-use crate::cache::{Cache, DAY};
+use crate::cache::Cache;
 use crate::usage::window::SLACK_SECONDS;
 use base::reason::Reason;
 use base::redact;
-use base::time::Time;
+use base::time::{DAY, Time};
 
 /// Most bytes read of a log at the first look, from its end.
 pub const FIRST_LOOK: u64 = 1 << 20;

@@ -9,12 +9,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::window::Window;
-use crate::cache::{Cache, DAY};
+use crate::cache::Cache;
 use crate::handle::{Mark, Owner, Stamp, check, glance, open};
 use crate::lines::{Piece, lines};
 use base::clip::lossy;
 use base::reason::Reason;
-use base::time::Time;
+use base::time::{DAY, Time};
 
 /// Most bytes read of a file at once: of a larger one the end.
 pub(crate) const MAX_READ: u64 = 256 << 20;

@@ -11,7 +11,7 @@ use crate::routing::router::Router;
 use crate::runtime::Runtime;
 use crate::{Pass, Profiles};
 use base::cause::Cause;
-use base::time::Time;
+use base::time::{DAY, Time};
 use board::{Detail, Rule};
 use card::Blocker;
 use config::Config;
@@ -58,9 +58,6 @@ pub fn blind(config: &Config, runtime: Option<&Runtime>) -> Option<String> {
     };
     Some(format!("{why}: {left}"))
 }
-
-/// Seconds in which the cards of one task are counted.
-pub const DAY: i64 = 86_400;
 
 /// What is wrong with one task.
 #[derive(Debug, Clone, PartialEq)]

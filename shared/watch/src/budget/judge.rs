@@ -10,7 +10,7 @@ use super::verdict::{Kind, Verdict};
 use base::count::{things, things_or, times};
 use base::money::Money;
 use base::quote;
-use base::time::{Time, words};
+use base::time::{DAY, Time, words};
 use board::Run;
 use card::scope::{Scope, Side, sides};
 use config::{Config, span};
@@ -19,9 +19,6 @@ use page::{FilesView, Gauge, Unit};
 use policy::attempts::tally::resets;
 use policy::cards::split_draft::{self, Drafted};
 use worktree::changes::{Base, Changes, How};
-
-/// Seconds of a day.
-const DAY: i64 = 86_400;
 
 /// Everything a task comes to.
 pub(super) struct Judged<'a> {

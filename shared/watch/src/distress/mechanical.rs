@@ -4,13 +4,14 @@
 use serde_json::{Value, json};
 
 use super::Rules;
+use base::time::DAY;
 use board::hermes::{self, CardAbout};
 use board::{CardMade, Detail, Event, EventKind, Rule, Status, Step};
 use config::span::seconds;
 use logs::provider::Id;
 use logs::provider::ledger::{News, Sighting, State};
 use policy::cards::seen::SourceSeen;
-use policy::cards::writer::{DAY, Trouble};
+use policy::cards::writer::Trouble;
 use policy::cards::{asked, steps};
 use policy::routing::holds::park_ready;
 use policy::routing::moving::{Parting, Scribe, Why, ask, is_ours_to_move};

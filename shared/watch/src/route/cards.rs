@@ -4,7 +4,7 @@
 mod desk;
 mod form;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::decisions::says_on;
 use super::holds::is_claimed;
@@ -171,14 +171,12 @@ impl<'a> Rules<'a> {
     /// Whether the runtime tries a refused task again by itself, with the profile it has: seconds after it died, and mostly
     /// refused again. Only an attempt that lasts counts as going on; a card for each would use up all cards of a day.
     fn is_tried_again(&self, d: &Detail, card: &Detail) -> bool {
-        let created =
-            card.events.iter().find(|e| e.kind == EventKind::Created && e.by() == Some(SYNTHESIZE_DISTRESS));
-        let trail = created.and_then(|e| e.trail());
-        let text = |key: &str| trail.and_then(|t| t.get(key)).and_then(Value::as_str);
-        let Some(run) = d.current_run().filter(|_| text("case") == Some("repeated")) else { return false };
+        let Some(run) = d.current_run().filter(|_| recorded(card, "case") == Some("repeated")) else {
+            return false;
+        };
         let decided = since_card(d, card).iter().any(says_on);
         let young = self.seen.now.since(run.started_at) < seconds(self.config.heal.hold);
-        !decided && young && run.profile.as_deref() == text("profile")
+        !decided && young && run.profile.as_deref() == recorded(card, "profile")
     }
 
     /// No worker ever takes a card that waits for its own task; on one that is being worked on only this is changed.
@@ -258,6 +256,12 @@ impl<'a> Rules<'a> {
     }
 }
 
+/// What `synthesize-distress` wrote down as it made a card.
+fn recorded<'d>(card: &'d Detail, key: &str) -> Option<&'d str> {
+    let by_distress = |e: &&Event| e.kind == EventKind::Created && e.by() == Some(SYNTHESIZE_DISTRESS);
+    card.events.iter().find(by_distress)?.trail()?.get(key)?.as_str()
+}
+
 /// How a task has gone on since its card was made, if it has.
 pub(super) fn gone_on(d: &Detail, card: &Detail) -> Option<String> {
     let (t, since) = (&d.task, card.task.created_at);
@@ -267,10 +271,7 @@ pub(super) fn gone_on(d: &Detail, card: &Detail) -> Option<String> {
     if authorship::has_left(d, &card.task.id) {
         return Some(format!("{} was taken off it", t.id));
     }
-    let made =
-        card.events.iter().find(|e| e.kind == EventKind::Created && e.by() == Some(SYNTHESIZE_DISTRESS));
-    let fact = |key: &str| made.and_then(|e| e.trail()?.get(key)?.as_str());
-    let word = fact("word").filter(|_| fact("case") == Some(Rule::Session.as_str()));
+    let word = recorded(card, "word").filter(|_| recorded(card, "case") == Some(Rule::Session.as_str()));
     if word.is_some_and(|word| session::has_ended(d, word)) {
         return Some(format!("{} goes on: what was found of its session has ended", t.id));
     }

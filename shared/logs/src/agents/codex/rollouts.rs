@@ -15,13 +15,12 @@ use crate::handle::{Owner, bytes, check, open};
 use crate::session::Millis;
 use crate::usage::window::{When, Window};
 use base::reason::Reason;
+use base::time::DAY;
 
 /// Most bytes of a first line: it holds the model's instructions, 22 KB of it.
 const MAX_HEAD: u64 = 256 << 10;
 /// Most days after an attempt's start in which a session of it may begin.
 const MAX_DAYS: i64 = 7;
-/// A day, in seconds.
-const DAY: i64 = 86_400;
 /// Most rollouts of one attempt's time that are looked at.
 const MAX_LOOKED_AT: usize = 2_000;
 
