@@ -113,7 +113,7 @@ fn what_is_marked_and_stands_still_needs_a_person() {
         json["needs_person"].as_array().unwrap().iter().flat_map(Value::as_str).collect();
     assert_eq!(named, BTreeSet::from([dead, gave_up, triage]), "{json}");
     let status = tools::run(&b, &["status"]).out;
-    let mark = "it is marked `watchbill: no-heal`, and that keeps the watchers off";
+    let mark = "it is marked `watchbill: no-heal`, so the watchers skip it";
     for says in ["running, and its worker is gone; ", "blocked for 2h 30m; "] {
         assert!(status.contains(&format!("{says}{mark}")), "{status}");
     }
@@ -223,10 +223,10 @@ fn a_board_in_whose_place_an_empty_one_lies_needs_a_person_until_that_is_meant()
         // Before a pass, in each pass, and after it.
         for first in [true, false] {
             let (said, _) = says(check(&b, &[]), "CRITICAL", 2);
-            assert!(said.contains("another board than passes saw here"), "{said}");
+            assert!(said.contains("not the board that earlier passes read here"), "{said}");
             let passed = heal();
             assert_eq!(
-                (passed.code, passed.err.contains("another board than passes saw here")),
+                (passed.code, passed.err.contains("not the board that earlier passes read here")),
                 (0, first),
                 "{passed:?}"
             );
@@ -235,7 +235,7 @@ fn a_board_in_whose_place_an_empty_one_lies_needs_a_person_until_that_is_meant()
         let meant = format!("watchbill forget --db {db}");
         assert!(status.matches("another board than").count() == 1 && status.contains(&meant), "{status}");
         let report = tools::run(&b, &["report", "-v"]).ok();
-        assert!(report.contains("another board than passes saw here"), "{report}");
+        assert!(report.contains("not the board that earlier passes read here"), "{report}");
         // As new work makes it look.
         b.add("t_00000003", "todo");
         heal().ok();

@@ -180,7 +180,7 @@ fn looking_writes_nothing_and_a_plan_does_what_it_showed() {
     b.distress(&["--plan", plan.to_str().unwrap()]).ok();
     b.whole_card_of("t_00000001");
     let moved = b.distress(&["--plan", plan.to_str().unwrap()]).ok();
-    assert!(moved.contains("moved meanwhile"), "{moved}");
+    assert!(moved.contains("changed meanwhile"), "{moved}");
     assert_eq!(b.cards().len(), 1);
 }
 

@@ -347,7 +347,7 @@ fn a3_a_worker_that_moves_on_between_look_and_stop_lives() {
     // A sign of life.
     w.board.sql("UPDATE tasks SET claim_expires = claim_expires + 60");
     let said = w.heal(&["--plan", plan.to_str().unwrap()]);
-    assert!(said.contains("moved meanwhile"), "{said}");
+    assert!(said.contains("changed meanwhile"), "{said}");
     assert!(w.worker.is_running() && w.status() == "running");
 }
 

@@ -433,7 +433,7 @@ fn where_nobody_says_which_provider_it_is_none_is_called_healthy() {
     let lines: Vec<Vec<&str>> = said.lines().map(|l| l.split_whitespace().collect()).collect();
     let row = |name: &str| lines.iter().find(|l| l[0] == name).unwrap_or_else(|| panic!("{name}: {said}"));
     assert_eq!(row("unknown")[..5], ["unknown", "unknown", "-", "1", "luna"], "{said}");
-    assert!(said.contains("nobody says which one it is: set profiles.luna.provider"), "{said}");
+    assert!(said.contains("provider not known: set profiles.luna.provider"), "{said}");
     let limited = row("api.example");
     assert!(limited[1] == "limited" && limited.contains(&"1"), "{said}");
 }

@@ -132,9 +132,7 @@ fn what_stands_still_with_nobody_who_goes_on_with_it_is_listed() {
     b.sql("UPDATE task_events SET created_at = created_at - 9000 WHERE task_id = 't_00000014'");
     let said = status(&b, &[]).ok();
     assert!(
-        said.contains(
-            "! t_00000014 Task t_00000014: ready, and the dispatcher, which lives, does not start it"
-        ),
+        said.contains("! t_00000014 Task t_00000014: ready, and a running dispatcher does not start it"),
         "{said}"
     );
     assert!(said.contains("    $ hermes kanban show t_00000014\n"), "{said}");
@@ -177,7 +175,7 @@ fn what_waits_for_what_never_comes_is_one_need_with_the_command_that_ends_it() {
             let report = ask(&["report"]).ok();
             assert!(report.contains(&run), "{report}");
             let why = ask(&["why", first]).ok();
-            assert!(why.contains("that never comes") && why.contains(&run), "{why}");
+            assert!(why.contains("that never happens") && why.contains(&run), "{why}");
             if !own {
                 break;
             }

@@ -266,7 +266,7 @@ fn a_card_that_somebody_took_or_spoke_on_stays_and_its_task_with_it() {
     let speak: fn(&TestBoard, &str) =
         |b, card| b.hand(&["comment", card, "wait", "--author", "ada"]).ok().clear();
     for (disturb, why) in
-        [(take, "was taken: status is running"), (speak, "is not as it was made: commented at")]
+        [(take, "was taken: status is running"), (speak, "was changed since it was made: commented at")]
     {
         let (scene, card) = carded();
         let b = &scene.b;

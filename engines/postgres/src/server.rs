@@ -330,7 +330,7 @@ impl Fault {
                 format!("add this line to {file} (mode 0600): {line}"),
             ),
             _ if self.code() == "28P01" => (
-                format!("the server knows no role {role} with the password that {file} has for it"),
+                format!("the server refuses the password for role {role} in {file}"),
                 format!("correct the line for it there: {line}"),
             ),
             _ => return self,

@@ -59,7 +59,9 @@ fn hint(folder: Option<&Path>) -> &'static str {
     };
     match folder.is_none_or(is_away) {
         true => "nothing has that name, so the board is not paused; an empty file of that name pauses it",
-        false => "what has that name still pauses the board; to end that, remove it by hand",
+        false => {
+            "something of that name still exists, so the board is still paused; remove it by hand to end the pause"
+        }
     }
 }
 
@@ -211,7 +213,7 @@ mod tests {
         let hint = || fault(&id, &full).hint.unwrap();
         assert!(hint().contains("the board is not paused"), "{}", hint());
         fs::create_dir(of_folder(dir.path())).unwrap();
-        assert!(hint().starts_with("what has that name still pauses the board"), "{}", hint());
+        assert!(hint().starts_with("something of that name still exists"), "{}", hint());
     }
 
     #[test]

@@ -78,8 +78,8 @@ impl Row {
     /// Why nobody knows it.
     fn why_unknown(&self) -> String {
         let unsaid = || match self.profiles.first() {
-            Some(profile) => format!("nobody says which one it is: set profiles.{profile}.provider"),
-            None => "nobody says which one it is".to_owned(),
+            Some(profile) => format!("provider not known: set profiles.{profile}.provider"),
+            None => "provider not known".to_owned(),
         };
         self.unreadable.clone().unwrap_or_else(unsaid)
     }
@@ -410,7 +410,8 @@ mod tests {
             (1, 3, json!("unknown"))
         );
         let text = table(&all, Time(0));
-        let want = "unknown   unknown  -         3  luna, sol  nobody says which one it is: set profiles.luna.provider";
+        let want =
+            "unknown   unknown  -         3  luna, sol  provider not known: set profiles.luna.provider";
         assert_eq!(text.lines().nth(1), Some(want), "{text}");
     }
 

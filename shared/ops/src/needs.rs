@@ -224,7 +224,7 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
         ),
         Unattended::NotStarted => (
             "not-started",
-            "ready, and the dispatcher, which lives, does not start",
+            "ready, and a running dispatcher does not start",
             format!("see what the dispatcher noted on {each}"),
         ),
         Unattended::Unseen => (
@@ -235,13 +235,11 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
         Unattended::NotPromoted => (
             "not-promoted",
             "free to go on, and no dispatcher promotes",
-            "start a gateway, or see what the one that lives does".into(),
+            "start a gateway, or see what the running one does".into(),
         ),
-        Unattended::Unlinked => (
-            "unlinked",
-            "in todo, waiting for no other task, and nobody promotes",
-            format!("make {each} ready"),
-        ),
+        Unattended::Unlinked => {
+            ("unlinked", "in todo without a parent, and nobody promotes", format!("make {each} ready"))
+        }
         Unattended::Unclaimed => ("unclaimed", "ready, and nobody claims", "start a worker".into()),
         Unattended::UnknownState => (
             "unknown-state",
@@ -250,7 +248,7 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
         ),
         Unattended::NoOrchestrator => (
             "no-orchestrator",
-            "left to cards, and nobody takes",
+            "",
             match is_made {
                 true => "make that profile, or name another one (distress.orchestrator)".into(),
                 false => "have that profile listed, or name another one (distress.orchestrator)".into(),
@@ -267,10 +265,13 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
         }
         (Unattended::Endless, n) => {
             let says = first.says.strip_suffix(&format!("; {}", why.of_one())).unwrap_or(&first.says);
-            format!("{n} tasks wait for what never comes; {}: {says}", first.task)
+            format!("{n} tasks wait for something that never happens; {}: {says}", first.task)
         }
         (Unattended::NoOrchestrator, n) => {
-            format!("{n} tasks are {what} them; {}: {}", first.task, first.says)
+            format!(
+                "{n} tasks wait for their cards, and nobody takes the cards; {}: {}",
+                first.task, first.says
+            )
         }
         (_, 1) => format!("{} {}: {what} it", first.task, first.title),
         (_, n) => format!("{n} tasks are {what} them"),

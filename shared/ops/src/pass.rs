@@ -118,7 +118,7 @@ pub fn apply_plan(id: &BoardId, steps: Vec<Step>, tools: &mut Tools<'_>) -> Boar
 }
 
 /// Carries out what the operator asked for by hand: each step, or why it must not be done. A pause stops watchers, not the
-/// operator. A step whose task moved meanwhile is refused.
+/// operator. A step whose task changed meanwhile is refused.
 pub fn by_hand(
     id: &BoardId,
     tools: &mut Tools<'_>,
@@ -139,7 +139,7 @@ pub fn by_hand(
     });
     for (_, outcome) in &mut report.steps {
         if let Outcome::Moved { what } = outcome {
-            *outcome = Outcome::Refused { why: format!("moved meanwhile: {what}") };
+            *outcome = Outcome::Refused { why: format!("changed meanwhile: {what}") };
         }
     }
     report

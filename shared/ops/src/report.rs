@@ -211,7 +211,7 @@ fn lines(out: &mut dyn Write, board: &BoardReport, many: bool, loud: Loudness) -
         let tail = match outcome {
             Outcome::Applied { .. } => String::new(),
             Outcome::Planned => " (planned)".to_owned(),
-            Outcome::Moved { what } => format!(" (moved meanwhile: {what})"),
+            Outcome::Moved { what } => format!(" (changed meanwhile: {what})"),
             Outcome::Refused { why } => format!(" (refused: {why})"),
         };
         writeln!(

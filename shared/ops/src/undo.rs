@@ -156,7 +156,8 @@ fn body(d: &Detail, before: &Value, after: &Value) -> Result<Turn, String> {
     if !image::is_body(after, &d.body) {
         return Err("body is another text now".into());
     }
-    let was = image::body_before(before, &d.body).ok_or("its body from before is not in the present one")?;
+    let was = image::body_before(before, &d.body)
+        .ok_or("its earlier body cannot be restored from the present one")?;
     // A board says nothing as NULL.
     Ok(Turn { from: None, to: if was.is_empty() { Cell::None } else { Cell::Text(was) } })
 }
@@ -204,7 +205,7 @@ fn archive(made: &Detail) -> Result<Option<(String, String)>, String> {
     }
     let foreign = made.events.iter().find(|e| !authorship::is_of_programs(e));
     if let Some(e) = foreign {
-        return Err(format!("{what} {} is not as it was made: {} at {}", t.id, happened(e), e.at));
+        return Err(format!("{what} {} was changed since it was made: {} at {}", t.id, happened(e), e.at));
     }
     Ok(Some((t.id.clone(), made.mark.clone())))
 }

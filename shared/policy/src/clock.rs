@@ -16,19 +16,20 @@ pub const FUTURE: i64 = 120;
 const WRONG: i64 = 2 * 86_400;
 /// So many of the newest events show whether a row is wrong, or the clock of this machine.
 const SAMPLE: u32 = 200;
+/// More seconds than these of a jump of the clock, or of a suspension of the machine, count.
 const MOVED: i64 = 60;
-/// Under this name the state file remembers when a pass saw that the clock had been set.
+/// The name under which the state file remembers when a pass saw that the clock had been set.
 const SET: &str = "clock-set:";
-/// And under this one since when it would have seen that.
+/// The name under which it remembers since when a pass would have seen that.
 const KNOWN: &str = "clock-known:";
 
-/// And under this one, with the boot's id, when that boot began by the earliest reading.
+/// The name under which it remembers, with the boot's id, when that boot began by the earliest reading.
 const BEGAN: &str = "boot-began:";
 
-/// And under this one, with the boot's id, how many seconds of that boot the machine was suspended.
+/// The name under which it remembers, with the boot's id, for how many seconds of that boot the machine was suspended.
 const SLEPT: &str = "slept:";
 
-/// And under this one when a pass saw that it was awake again.
+/// The name under which it remembers when a pass saw that the machine was awake again.
 const WOKE: &str = "woke:";
 
 /// Seconds that everybody has to give a sign of life after the machine was suspended.

@@ -96,6 +96,11 @@ impl Left {
     }
 }
 
+/// What is said where the clock cannot be trusted.
+pub fn broken_clock(fault: &str) -> String {
+    format!("clock: {fault}; nothing is done until the clock is right")
+}
+
 /// What a watcher makes of what it saw.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
@@ -120,9 +125,8 @@ pub struct Decision {
 impl Decision {
     /// Nothing is judged while the clock cannot be trusted. `concerns`: there is something that waits for it.
     pub fn of_broken_clock(fault: &str, concerns: bool) -> Decision {
-        let said = format!("clock: {fault}; nothing is done by time until it is sane");
         Decision {
-            findings: concerns.then_some(said).into_iter().collect(),
+            findings: concerns.then(|| broken_clock(fault)).into_iter().collect(),
             unjudged: true,
             ..Decision::default()
         }

@@ -34,7 +34,7 @@ pub fn dispatcher(has_service: bool) -> Mends {
 }
 
 /// A process sits in the lock of the dispatcher.
-pub const WEDGED: &str = "look at that process; if it does nothing, kill -9 it and start it again: another end may write over the board";
+pub const WEDGED: &str = "look at that process; if it does nothing, kill -9 it and start it again: ending it in another way may overwrite the board";
 
 /// No timer starts a watcher.
 pub const NOT_SCHEDULED: &str = "watchbill timers install";

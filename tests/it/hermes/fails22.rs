@@ -212,7 +212,7 @@ fn a_worker_that_reported_its_exit_and_stays_is_told_of() {
     ran(&mut dispatch(&home, &worker_that_stays, &[])).ok();
     assert_eq!((home.task(&task, "status"), worker(&home, &task)), ("running".into(), pid));
     let said = pass(&home, "heal", &[]).out;
-    let want = format!("{task} tell: its worker wrote its exit code 21m ago and is there still (pid {pid})");
+    let want = format!("{task} tell: its worker wrote its exit code 21m ago and still runs (pid {pid})");
     assert!(said.contains(&want), "{said}");
     assert!(marked(&task).contains(&pid), "nobody ends it");
 

@@ -104,7 +104,7 @@ fn a_worker_gets_in_with_its_password_and_may_do_its_work_and_no_more() {
     let wrong = passwords("*:*:*:*:falsch", 0o600);
     let Err(error) = open(&url, &Secrets { file: Some(wrong.path().into()) }) else { panic!("opened") };
     let said = format!(
-        "the server knows no role luna_{name} with the password that {} has for it; correct the line for it there: {line}",
+        "the server refuses the password for role luna_{name} in {}; correct the line for it there: {line}",
         wrong.path().display()
     );
     assert_eq!((error.kind, error.to_string().ends_with(&said)), (Kind::Permission, true), "{error}");

@@ -331,8 +331,9 @@ fn the_work_of_a_host_that_is_gone_goes_on_elsewhere_and_nothing_of_its_worker_i
         (done.status.code(), String::from_utf8([done.stdout, done.stderr].concat()).unwrap())
     };
     let (code, said) = told(&gone);
-    let left =
-        format!("{task}: h3 works on it since this host was gone, and process {pid} of the attempt before");
+    let left = format!(
+        "{task}: h3 has worked on it since this host was gone, and process {pid} of the earlier attempt"
+    );
     assert!(said.contains(&left) && said.contains(&format!("kill {pid}")), "{said}");
     assert_eq!(code, Some(1), "{said}");
     for machine in [&here, &other] {

@@ -193,7 +193,7 @@ pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
     all.extend(read.silent.iter().map(|(host, ago)| is_silent(seen, host, *ago)));
     if let Some(person) = config.people.assignee.as_ref().filter(|_| read.person_works) {
         let what = format!(
-            "people.assignee names {person}, and a worker of that name works on tasks: what it writes on others' counts as a person's"
+            "people.assignee names {person}, and a worker of that name works on tasks: comments of that worker on tasks of others count as comments of a person"
         );
         let todo = "name a person in `people.assignee` who does not work on tasks, or remove it";
         all.push(Finding::warning("person-works", &seen.name, what).todo(todo));
@@ -332,7 +332,7 @@ fn dispatcher(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
         Dispatcher::Alive(pid) if read.stopped => {
             let what = format!("process {pid} holds its lock and is stopped (state T): no worker is started");
             let todo = format!(
-                "`kill -9 {pid}`, then start it again: continued, it may write over what was written meanwhile"
+                "`kill -9 {pid}`, then start it again: if you continue it, it may overwrite newer data"
             );
             Finding::error("dispatcher-stopped", &seen.name, what).todo(todo)
         }

@@ -35,8 +35,9 @@ pub fn config(seen: &ConfigSeen) -> Vec<Finding> {
         }
     };
     let shared = seen.shared.iter().map(|(path, who)| {
-        Finding::warning("config-shared", path.display(), who)
-            .todo("let nobody but you or root write there: what stands in it decides what becomes of work")
+        Finding::warning("config-shared", path.display(), who).todo(
+            "allow only yourself or root to write there: what is written there decides what happens to tasks",
+        )
     });
     std::iter::once(first).chain(shared).collect()
 }
@@ -106,8 +107,8 @@ pub struct StateSeen {
 /// Judges it.
 pub fn state(seen: &StateSeen) -> Finding {
     let about = seen.folder.as_ref().map_or_else(|| "state".to_owned(), |f| f.display().to_string());
-    let todo = "make it a folder of your own (mode 0700), with files of your own: without it every pass begins anew; a stopped worker, \
-                waits and a clock that was set are not noticed";
+    let todo = "make it a folder of your own (mode 0700), with files of your own: without it a pass remembers nothing, and notices no \
+                stopped worker, no waiting time and no clock change";
     match (&seen.folder, &seen.refused) {
         (_, Some(why)) => Finding::error("state-refused", about, why).todo(todo),
         (None, None) => {

@@ -168,15 +168,13 @@ fn unanswered(f: &Facts, card: &Detail, why: Stopped, stand: Stand) -> Stand {
         }
         Stopped::Given => {
             let who = card.task.assignee.as_deref().unwrap_or("a person");
-            format!(
-                "card {id} was given to {who}, under whose name no worker is known, and waits for a decision"
-            )
+            format!("card {id} waits for a decision of {who}; no worker of that name is known")
         }
         Stopped::NoOrchestrator => {
             let why = f.no_orchestrator.as_ref().map_or("no orchestrator is there", |(why, _)| why);
             format!("{why}, so nobody takes card {id}")
         }
-        Stopped::Endless => format!("card {id} waits for what never comes"),
+        Stopped::Endless => format!("card {id} waits for something that never happens"),
     };
     let unattended = (why == Stopped::NoOrchestrator).then_some(Unattended::NoOrchestrator);
     let says = format!("{}; {why_not}", stand.says);
@@ -270,7 +268,7 @@ fn told(f: &Facts) -> Option<Stand> {
     if f.take(HEAL).is_some_and(|t| acts(t).is_some()) {
         return None;
     }
-    let because = e.trail().and_then(|t| t.get("because")?.as_str()).unwrap_or("nobody says why");
+    let because = e.trail().and_then(|t| t.get("because")?.as_str()).unwrap_or("no reason is recorded");
     let says = format!("{}, and needs a person (said {}): {because}", f.detail.task.status, f.ago(e.at));
     let mend = text(e, "mend").map(|mend| format!("What a person can do: {mend}"));
     Some(Stand::new(Kind::NeedsPerson, says).more(mend))
@@ -339,7 +337,7 @@ fn running(f: &Facts) -> Stand {
         }
         Some((Verdict::Unknown, take)) => Stand::new(
             Kind::LeftAlone,
-            format!("running, skipped because something is not known: unknown: {}", take.because),
+            format!("running, skipped because something is not known: {}", take.because),
         ),
         Some((Verdict::Leaves, take)) if take.next.is_some() => {
             Stand::new(Kind::Waits, format!("running, but {}", take.because)).until(take.next)
@@ -433,7 +431,7 @@ fn blocked(f: &Facts) -> Stand {
         let why = behind.as_ref().and_then(|t| t.cause).map(named);
         let why = why
             .or_else(|| text(gave_up, "error").map(str::to_owned))
-            .unwrap_or_else(|| "nobody says why".into());
+            .unwrap_or_else(|| "no reason is recorded".into());
         let says = format!("blocked after {failures}{limit}, {}: {why}", f.ago(gave_up.at));
         let wait = f.takes.iter().find_map(|t| t.next);
         let kind = if wait.is_some() && kind != Kind::Due { Kind::Waits } else { kind };
@@ -464,7 +462,7 @@ fn stopped(f: &Facts, e: &Event, due: Option<String>) -> Stand {
             return Stand::new(Kind::NeedsPerson, says).more(due.or_else(|| Some(BY_HAND.into())));
         }
         let says = format!("blocked by hand {when}: {reason}");
-        let alone = || "Only a person lifts that, and nobody else is asked".to_owned();
+        let alone = || "Only a person can unblock it; nobody else is asked".to_owned();
         return Stand::new(Kind::NeedsPerson, says).more(due.or_else(|| Some(alone())));
     };
     let who = profile(run);
@@ -472,7 +470,10 @@ fn stopped(f: &Facts, e: &Event, due: Option<String>) -> Stand {
         Some("needs_input") => asks(Some(run)),
         Some(kind) => format!("its worker {who} stopped it ({kind})"),
         // A person may block work under its worker, and leaves the same.
-        None => format!("stopped while {who} worked on it,"),
+        None => match &run.profile {
+            Some(who) => format!("stopped while {who} worked on it,"),
+            None => "stopped while it was worked on,".to_owned(),
+        },
     };
     // What an orchestrator may answer gets a card first; see `synthesize-distress`.
     let stand = Stand::new(
@@ -503,7 +504,7 @@ fn worked<'a>(f: &'a Facts, block: &Event) -> Option<&'a Run> {
 
 /// We gave it to a person.
 fn with_person(f: &Facts, e: &Event, cause: &str) -> Stand {
-    let reason = text(e, "reason").unwrap_or("nobody says why");
+    let reason = text(e, "reason").unwrap_or("no reason is recorded");
     let pass = e.trail().and_then(|t| t.get("pass")).and_then(Value::as_str);
     let says = format!("blocked {}, and needs a person ({cause}): {reason}", f.ago(e.at));
     let behind = diagnosis::newest(f, pass).map(|t| format!("Behind it: {}", t.says()));

@@ -35,7 +35,7 @@ pub(crate) enum Unattended {
     Unlinked,
     /// No worker takes it, where no dispatcher starts any.
     Unclaimed,
-    /// What it waits for never comes.
+    /// What it waits for never happens.
     Endless,
     /// It is in a state that this version does not know.
     UnknownState,
@@ -62,12 +62,12 @@ impl Unattended {
         match self {
             Unattended::Review => "nobody reviews it",
             Unattended::Triage => "nobody specifies it",
-            Unattended::NotStarted => "the dispatcher, which lives, does not start it",
+            Unattended::NotStarted => "a running dispatcher does not start it",
             Unattended::Unseen => "nothing starts it; whether a dispatcher runs cannot be seen from here",
             Unattended::NotPromoted => "no dispatcher makes it ready",
             Unattended::Unlinked => "nobody makes it ready",
             Unattended::Unclaimed => "nobody claims it",
-            Unattended::Endless => "that never comes",
+            Unattended::Endless => "that never happens",
             Unattended::UnknownState => "nobody looks after it",
             Unattended::NoOrchestrator => "nobody takes its card",
         }
@@ -117,7 +117,7 @@ pub(super) fn marked(f: &Facts, stand: &Stand) -> Option<Stand> {
 
 /// How a marked task stands, and that it stays so.
 pub(super) fn by_mark(stands: &str) -> String {
-    format!("{stands}; it is marked `watchbill: no-heal`, and that keeps the watchers off")
+    format!("{stands}; it is marked `watchbill: no-heal`, so the watchers skip it")
 }
 
 /// When something was last heard of the attempt that runs.

@@ -121,7 +121,7 @@ fn a_block_says_who_lifts_it() {
         &task(Status::Blocked, vec![by_hand.clone()]),
         Kind::NeedsPerson,
         "blocked by hand 10m ago: which licence?",
-        Some("Only a person lifts that, and nobody else is asked"),
+        Some("Only a person can unblock it; nobody else is asked"),
     );
     let mut f = task(Status::Blocked, vec![Event { run: Some(1), ..by_hand }]);
     f.detail.task.block_kind = Some("needs_input".into());
@@ -281,7 +281,7 @@ fn what_waits_for_ever_needs_a_person_and_says_how_that_ends() {
         let stand = standing::of(&f);
         assert_eq!(
             (stand.kind, stand.says.as_str()),
-            (Kind::NeedsPerson, &*format!("in todo: {says}; that never comes"))
+            (Kind::NeedsPerson, &*format!("in todo: {says}; that never happens"))
         );
         assert_eq!(suggestions::of(&f, &stand)[0].run, run);
     }
@@ -295,7 +295,7 @@ fn what_waits_for_ever_needs_a_person_and_says_how_that_ends() {
         &f,
         Kind::Fine,
         "in todo: it waits for t_00000001 P (todo)",
-        Some("t_00000001 is in todo: it waits for itself; that never comes"),
+        Some("t_00000001 is in todo: it waits for itself; that never happens"),
     );
 }
 

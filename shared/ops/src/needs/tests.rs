@@ -357,7 +357,7 @@ fn what_waits_for_an_orchestrator_that_is_not_there_is_one_need() {
     assert_eq!((need.key.as_str(), need.tasks.len()), ("no-orchestrator:default", 2));
     assert_eq!(
         need.says,
-        "2 tasks are left to cards, and nobody takes them; t_00000001: blocked; there is no profile ada, so nobody takes card t_0000caf1"
+        "2 tasks wait for their cards, and nobody takes the cards; t_00000001: blocked; there is no profile ada, so nobody takes card t_0000caf1"
     );
 }
 
@@ -393,18 +393,18 @@ fn what_is_asked_again_is_dated_and_what_a_provider_refuses_is_not() {
 fn that_a_wait_never_ends_is_said_once_of_one_task_and_of_several() {
     let wait = |id: &str| Entry {
         unattended: Some(Unattended::Endless),
-        says: "in todo: it waits for itself; that never comes".into(),
+        says: "in todo: it waits for itself; that never happens".into(),
         ..entry(id, None, 60)
     };
     for (ids, says, todo) in [
         (
             &["t_00000001"][..],
-            "t_00000001 Tidy imports: in todo: it waits for itself; that never comes",
+            "t_00000001 Tidy imports: in todo: it waits for itself; that never happens",
             "take this wait away",
         ),
         (
             &["t_00000001", "t_00000002"],
-            "2 tasks wait for what never comes; t_00000001: in todo: it waits for itself",
+            "2 tasks wait for something that never happens; t_00000001: in todo: it waits for itself",
             "take this wait away; `watchbill status` then names the next one",
         ),
     ] {

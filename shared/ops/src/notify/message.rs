@@ -109,8 +109,7 @@ impl Message {
             at,
             kind: Kind::Test,
             title: format!("{host}: test message of watchbill"),
-            text: "This is how watchbill tells what needs you. Nothing does because of this message.\n"
-                .into(),
+            text: "This is a test message of watchbill. Nothing needs you because of it.\n".into(),
             began: Vec::new(),
             ended: Vec::new(),
             open: 0,

@@ -163,7 +163,7 @@ impl Checked {
             ended.is_some_and(|ended| now.since(ended) < seconds(orphan_wait))
         };
         let stays = |(step, holds): (Step, bool)| {
-            let back = (!holds).then(|| "its worker is there after all".to_owned());
+            let back = (!holds).then(|| "its worker still runs".to_owned());
             let at_work = at_work.get(&step.task).filter(|p| p.is_worker || is_waited_for(&step));
             let at_work = at_work.map(|p| format!("process {} still works on it", p.pid));
             (step, back.or(at_work))

@@ -60,7 +60,7 @@ impl Change {
             Change::Write { path, .. } => format!("{write} {}", path.display()),
             Change::Remove { path } => format!("{remove} {}", path.display()),
             Change::Crontab { text } if text.is_empty() => {
-                format!("{remove} the crontab, in which nothing else is")
+                format!("{remove} the crontab, which has no other lines")
             }
             Change::Crontab { .. } => format!("{write} the crontab"),
             Change::Run { command } => format!("{run} {}", command.join(" ")),
@@ -122,9 +122,9 @@ pub fn install(by: By, folder: Option<&Path>, wanted: &Wanted) -> Result<Vec<Cha
                 return Err(Error::new(
                     Kind::Partial,
                     path.display(),
-                    "is there and was not written by us; nothing was done",
+                    "exists and was not written by watchbill; nothing was done",
                 )
-                .hint("move it away first, with its timer switched off"));
+                .hint("disable its timer and move the file away first"));
             }
             None => all.push(Change::Write { path, text }),
         }
@@ -244,7 +244,8 @@ fn commands(changes: &[Change], is_there: bool, left: &mut Vec<String>, why: &mu
     }
 }
 
-/// Writes all of them beside their places first; where one cannot be put there, those before it are restored.
+/// Writes all of them beside their places first; where one cannot be put there, those before it are restored (best
+/// effort: a restore that fails is not reported).
 fn files(changes: &[Change]) -> Result<()> {
     let mut new = Vec::new();
     for change in changes {
@@ -274,7 +275,7 @@ fn set_crontab(text: &str) -> Result<()> {
         true => Tool::new("crontab").args(&["-r"]),
         false => Tool::new("crontab").args(&["-"]).input(text),
     };
-    let wrong = |why: &str| Error::new(Kind::Io, "crontab", why).hint("the crontab is as it was before");
+    let wrong = |why: &str| Error::new(Kind::Io, "crontab", why).hint("look at it with `crontab -l`");
     match call.run() {
         Ok(said) if said.is_ok => Ok(()),
         Ok(said) => Err(wrong(said.err.trim())),

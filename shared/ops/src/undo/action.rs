@@ -128,8 +128,7 @@ impl Action {
         for (column, was) in image("before") {
             // A result from before is kept nowhere.
             if column == "completed_at" && !was.is_null() {
-                self.lost =
-                    Some("it had been completed before, and what its result was then is kept nowhere");
+                self.lost = Some("it had been completed before, and the old result was not kept");
             }
             // What an earlier event of the same action says is older.
             self.before.entry(column).or_insert(was);

@@ -20,9 +20,9 @@ use logs::provider::ledger::{News, Sighting};
 use logs::provider::{Id, Profile};
 use logs::{Evidence, LogEnd, Reading};
 
-/// So many attempts in a row find nobody before a person is told,
+/// So many attempts in a row find nobody before a person is told.
 const MISSES: usize = 3;
-/// and so many seconds lie between the ends of the first and the newest of them: what a restart or a cut line takes is over by then.
+/// So many seconds must lie between the ends of the first and the newest of them: a restart or a short network failure is over by then.
 const LASTS: i64 = 900;
 /// Seconds without an attempt after which an earlier one belongs to another trouble. `heal` waits for two hours at most.
 const APART: i64 = 10_800;

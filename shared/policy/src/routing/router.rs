@@ -17,6 +17,7 @@ use config::{Config, RateLimitRoute};
 use logs::provider::ledger::{Entry, Ledger, News, Policy, Sighting, State};
 use logs::provider::{Id, Profile};
 
+/// An hour, in seconds.
 const HOUR: i64 = 3_600;
 /// The longest a task waits for a place before it is looked at again, in seconds.
 const TURN: i64 = 300;

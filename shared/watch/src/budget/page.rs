@@ -28,11 +28,7 @@ pub(super) fn overview(seen: &Seen, judged: &[Judged<'_>], config: &Config) -> O
         counts.insert("done".into(), ended);
     }
     let mut unknown = seen.unknown.clone();
-    unknown.extend(
-        seen.clock_fault
-            .iter()
-            .map(|fault| format!("clock: {fault}; nothing is done by time until it is sane")),
-    );
+    unknown.extend(seen.clock_fault.as_deref().map(policy::decision::broken_clock));
     let interventions = interventions(seen, &mut unknown);
     let mut tasks: Vec<TaskView> = judged.iter().map(|j| task(j, seen, config)).collect();
     // What is wrong comes first, then what runs; the rest as it was found.
@@ -104,7 +100,6 @@ fn reassigned(d: &Detail) -> u64 {
     u64::try_from(d.events.iter().filter(changed).count()).unwrap_or(u64::MAX)
 }
 
-/// What a person must decide: blocks that only a person lifts, and tasks that were helped as often as makes sense.
 /// Resets, moves and reassignments of the whole board, and what only the history of a single task tells.
 fn interventions(seen: &Seen, unknown: &mut Vec<String>) -> Vec<Intervention> {
     let board = seen.turns.iter().map(|(task, e)| (task.as_str(), e));

@@ -137,7 +137,7 @@ impl Case<'_> {
             _ if self.d.is_truncated => {
                 Verdict::Unknown("its history is too long to see why it is blocked".into())
             }
-            _ => Verdict::Leave("blocked, but nobody says why".into()),
+            _ => Verdict::Leave("blocked, but no reason is recorded".into()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! A worker that wrote its exit code into its log, and is there still: Hermes takes it for one that works.
+//! A worker that wrote its exit code into its log, and still runs: Hermes takes it for one that works.
 
 use super::seen::TaskSeen;
 use super::{Rules, Verdict};
@@ -15,7 +15,7 @@ impl Rules<'_> {
         let left = t.left.filter(|at| self.is_sane(*at))?;
         let pid = look.worker_pid.filter(|_| self.awake_since(left) >= LEAVING)?;
         let because = format!(
-            "its worker wrote its exit code {} ago and is there still (pid {pid}): nothing starts the next attempt before it ends",
+            "its worker wrote its exit code {} ago and still runs (pid {pid}): nothing starts the next attempt before it ends",
             words(self.seen.now.since(left))
         );
         let mend = format!(

@@ -77,7 +77,7 @@ pub(super) fn told_left(t: &TaskSeen) -> Option<String> {
     let (pid, host) = t.left_here.zip(t.abroad.as_deref())?;
     let (id, host) = (&t.detail.task.id, shown(host));
     Some(format!(
-        "{id}: {host} works on it since this host was gone, and process {pid} of the attempt before still does here: kill {pid}"
+        "{id}: {host} has worked on it since this host was gone, and process {pid} of the earlier attempt still runs here: kill {pid}"
     ))
 }
 
@@ -344,7 +344,7 @@ fn told_renamed(host: &str, new: &str) -> String {
 
 /// What lets a machine with a new name judge what it left under the old one.
 fn name_again(host: &str) -> String {
-    format!("Set host.name = \"{host}\" there until its workers ended")
+    format!("Set host.name = \"{host}\" there until its workers have ended")
 }
 
 /// The other host that claims a running task, and the end of that claim.

@@ -149,10 +149,9 @@ impl Rules<'_> {
         if began.map_or(0, |at| self.awake_since(at)) < seconds(self.policy.orphan_wait) {
             return Verdict::Leave(alive);
         }
-        let pid = look.worker_pid.map_or_else(String::new, |pid| format!("process {pid}"));
+        let pid = look.worker_pid.map_or_else(|| "a worker".to_owned(), |pid| format!("process {pid}"));
         let because = format!(
-            "{pid} of an attempt that is over still works on it, {} after the board went on: nothing is requeued meanwhile, a \
-             person must look",
+            "{pid} of an ended attempt still works on it, {} after that attempt ended: nothing is requeued while it runs",
             words(since)
         );
         let mend = format!("look at what {pid} does; heal goes on with the task once it has ended");

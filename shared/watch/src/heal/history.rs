@@ -11,7 +11,7 @@ use base::time::Time;
 use board::{Detail, Event, EventKind};
 use policy::authorship::{HAND, cause_in};
 
-/// The newest breaker event of a task that still counts, and the cause it names.
+/// The newest breaker event of a task that still counts.
 pub(super) fn gave_up(seen: &Detail) -> Option<&Event> {
     let newest = seen.events.iter().rev().find(|e| {
         matches!(

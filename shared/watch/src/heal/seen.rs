@@ -48,7 +48,7 @@ pub struct Seen {
     pub quiet_until: Option<Time>,
     /// Candidates, in dispatch order.
     pub tasks: Vec<TaskSeen>,
-    /// Newest events of the whole board, oldest first: deaths and resets of the last two hours.
+    /// Our resets on the whole board in the last two hours, oldest first.
     pub recent: Vec<Recent>,
     /// Tasks of earlier storm probes, to see how they fared.
     pub probes: Vec<Detail>,

@@ -40,7 +40,7 @@ impl Rules<'_> {
             Turn::Tool { since } if self.detect.tool_limit == Detect::default().tool_limit => {
                 let waited = Some(waited(self.heard(t).max(since))).filter(|w| *w >= BLIND)?;
                 let because = format!(
-                    "its worker{pid} lives, and nothing was heard of it or its tool for {}: does that still work?",
+                    "its worker{pid} lives, and nothing was heard of it or its tool for {}: check whether the tool still works",
                     words(waited)
                 );
                 let mend = "look at the tool; a build or a test that takes so long needs nothing";

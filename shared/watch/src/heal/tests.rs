@@ -674,7 +674,7 @@ fn a_worker_that_outlived_its_attempt_is_told_of_once() {
     };
     says(alive(2_000, false), "- worker alive: as seen");
     says(alive(899, true), "- worker alive: as seen");
-    let told = "process 77 of an attempt that is over still works on it, 15m after the board went on";
+    let told = "process 77 of an ended attempt still works on it, 15m after that attempt ended";
     says(alive(900, true), &format!("tell older-worker: {told}"));
     let d = decided(alive(900, true));
     assert_eq!((kinds(&d).as_str(), status_after(&d)), ("watchbill_detected commented", None));

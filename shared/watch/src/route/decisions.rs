@@ -638,8 +638,7 @@ fn still_waits(d: &Detail, card: &Detail) -> bool {
         return false;
     }
     let finished = finished(card);
-    // Moved, released or handed to a person by a watcher since: that is an answer.
-    // What a watcher did with it in the same second is an answer, and so is what the runtime did later.
+    // What a watcher did with it in the same second or later is an answer, and so is what the runtime did later.
     let ours = |e: &&Event| {
         let turn = matches!(e.kind, EventKind::Unblocked | EventKind::Blocked | EventKind::Promoted)
             // To assign a blocked task does not unblock it.
@@ -662,7 +661,7 @@ fn is_given_on(d: &Detail, card: &Detail) -> bool {
         && since_card(d, card).iter().any(authorship::is_assignment)
 }
 
-/// Whether a task still waits for the word of a card that is finished.
+/// Whether a task is in a state in which it waits for a decision.
 fn is_waiting(d: &Detail) -> bool {
     match d.task.status {
         Status::Scheduled => our_hold(d).is_some(),

@@ -134,7 +134,7 @@ impl<'a> Rules<'a> {
             match (choice, w.lasting) {
                 (Some(Choice::Move(to)), _) => self.move_to(&w, &to, false),
                 (Some(Choice::Nobody(_) | Choice::Spent(_)) | None, Some(cause)) => {
-                    self.leave(w.d, format!("no time mends {cause}: its card goes on asking"));
+                    self.leave(w.d, format!("waiting does not fix {cause}: its card stays open"));
                 }
                 (None, None) => rest.push(w),
                 (Some(Choice::Wait { why, .. } | Choice::Nobody(why) | Choice::Spent(why)), _) => {

@@ -121,8 +121,8 @@ impl<'a> Rules<'a> {
         // Nothing is wrong with the attempt, and nobody has to do anything. The time of the file is no more than that: it may have been
         // changed before, and written once more since.
         let what = format!(
-            "the configuration of {name} has changed, and was last written at {changed}, after this attempt began: it may run on what that \
-             said before; the new one counts from the next attempt"
+            "the configuration of {name} was last written at {changed}, after this attempt began: the attempt may still use the old one; \
+             the next attempt uses the new one"
         );
         self.tell_quietly(d, PROFILE_CHANGED, &what);
     }

@@ -83,7 +83,7 @@ fn what_somebody_marked_is_no_undo() {
 fn is_left_by_its_mark(f: &Facts, says: &str) {
     let (stand, run) = told(f);
     assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
-    let mark = "it is marked `watchbill: no-heal`, and that keeps the watchers off";
+    let mark = "it is marked `watchbill: no-heal`, so the watchers skip it";
     assert_eq!(stand.says, format!("{says}; {mark}"));
     assert_eq!(run, "hermes kanban comment t_00000001 'watchbill: heal'");
 }
@@ -194,7 +194,7 @@ fn what_a_living_dispatcher_does_not_start_needs_a_person() {
     f.is_passed_over = true;
     let (stand, run) = told(&f);
     assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
-    assert!(stand.says.ends_with("the dispatcher, which lives, does not start it"), "{stand:?}");
+    assert!(stand.says.ends_with("a running dispatcher does not start it"), "{stand:?}");
     assert_eq!(run, "hermes kanban show t_00000001");
     f.runtime.dispatcher = Dispatcher::Unknown("in a container".into());
     let (stand, run) = told(&f);
@@ -464,7 +464,7 @@ fn a_card_that_a_person_has_is_no_work_for_a_dispatcher() {
         f.instead = Some("tuesday".into());
         let (stand, run) = told(&f);
         assert_eq!(stand.kind, Kind::NeedsPerson);
-        let says = "; card t_0000caf1 was given to anna, under whose name no worker is known, and waits for a decision";
+        let says = "; card t_0000caf1 waits for a decision of anna; no worker of that name is known";
         assert!(stand.says.ends_with(says), "{stand:?}");
         let more = stand.more.unwrap_or_default();
         assert!(!more.contains("gateway") && !more.contains("board claim"), "{more}");

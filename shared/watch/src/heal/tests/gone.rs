@@ -403,7 +403,7 @@ fn what_nobody_goes_on_with_is_told_with_its_host_and_what_to_do() {
     let absent = "Bring it back, or set host.gone = \"requeue\": heal then requeues what it left";
     let most = "Bring those hosts back; of one that will not come back: board host forget h2";
     let unhealed = "Let heal run on h2 again: it judges the workers there";
-    let renamed = "Set host.name = \"h2@0123456789ab\" there until its workers ended";
+    let renamed = "Set host.name = \"h2@0123456789ab\" there until its workers have ended";
     let new = || well("new@0123456789ab");
     for (hosts, config, want) in [
         (vec![off(H2), well(H3)], &only, stuck(2_820, report)),

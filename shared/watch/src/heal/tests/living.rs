@@ -138,7 +138,7 @@ fn a_living_worker_that_asks_or_is_silent_is_told_of_once() {
         (fares(tool(6 * HOURS - 1)), "- worker alive: as seen"),
         (
             fares(tool(6 * HOURS)),
-            "tell silent-worker: its worker lives, and nothing was heard of it or its tool for 6h: does that still work?",
+            "tell silent-worker: its worker lives, and nothing was heard of it or its tool for 6h: check whether the tool still works",
         ),
         (with!(fares(tool(9 * HOURS)), |t| t.log_at = Some(ago(HOURS))), "- worker alive: as seen"),
         (silent(5), "- worker alive: as seen"),

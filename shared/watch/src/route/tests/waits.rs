@@ -232,7 +232,7 @@ fn what_heal_parked_is_looked_after_once_it_has_its_card() {
         let named = s.clone();
         s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
         let out = told(&s);
-        assert!(out.steps.is_empty() && out.left[0].because.starts_with("no time mends "), "{out:?}");
+        assert!(out.steps.is_empty() && out.left[0].because.starts_with("waiting does not fix "), "{out:?}");
         // A fallback that was named since takes it.
         let out = told(&named);
         assert_eq!(actions(&out), [("t_00000001", "move"), ("t_0000cafe", "close-card")], "{cause}");
@@ -241,7 +241,7 @@ fn what_heal_parked_is_looked_after_once_it_has_its_card() {
         busy.routing.profiles.insert("luna".into(), profile("luna", "a", &["sol", "vega"]));
         busy.routing.sent = [sent(9, "b", 60, true), sent(9, "c", 60, true)].concat();
         let out = told(&busy);
-        assert!(out.steps.is_empty() && !out.left[0].because.contains("no time mends"), "{out:?}");
+        assert!(out.steps.is_empty() && !out.left[0].because.contains("waiting does not fix"), "{out:?}");
         // Given to its profile again by hand, it stays there.
         let mut given = named;
         let by_hand = json!({"by": "heal", "watchbill": {"hold": {"owner": "heal", "cause": cause, "since": ago(600).0,
@@ -249,7 +249,7 @@ fn what_heal_parked_is_looked_after_once_it_has_its_card() {
         given.tasks[0].events.pop();
         given.tasks[0].events.push(event("scheduled", 600, by_hand));
         let out = told(&given);
-        assert!(out.steps.is_empty() && out.left[0].because.starts_with("no time mends "), "{out:?}");
+        assert!(out.steps.is_empty() && out.left[0].because.starts_with("waiting does not fix "), "{out:?}");
     }
     // An orchestrator that has begun decides.
     let mut taken = carded(300, &["sol"], limited());
