@@ -68,7 +68,7 @@ fn what(id: &BoardId, here: &History, cache: &Cache) -> Option<String> {
     let known = known(id, cache).filter(|known| known.is_other(here))?;
     let (was, last) = (known.last, here.last);
     Some(format!(
-        "not the board that earlier passes read here: its newest event is number {last}, they saw number {was}"
+        "another board than passes saw here: its newest event has the number {last}, and they saw number {was}"
     ))
 }
 

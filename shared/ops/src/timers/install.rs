@@ -203,7 +203,7 @@ fn is_ours(path: &Path) -> Option<String> {
 /// with the reason where one failed.
 ///
 /// # Errors
-/// A file or the crontab could not be written; then everything is as it was before.
+/// A file or the crontab could not be written; then nothing was changed, unless `crontab` ran out of time.
 pub fn carry_out(changes: &[Change], is_there: bool) -> Result<(Vec<String>, Option<String>)> {
     files(changes)?;
     let (mut left, mut why) = (Vec::new(), None);
@@ -275,10 +275,11 @@ fn set_crontab(text: &str) -> Result<()> {
         true => Tool::new("crontab").args(&["-r"]),
         false => Tool::new("crontab").args(&["-"]).input(text),
     };
-    let wrong = |why: &str| Error::new(Kind::Io, "crontab", why).hint("look at it with `crontab -l`");
+    let wrong = |why: &str| Error::new(Kind::Io, "crontab", why);
     match call.run() {
         Ok(said) if said.is_ok => Ok(()),
-        Ok(said) => Err(wrong(said.err.trim())),
-        Err(why) => Err(wrong(&why.to_string())),
+        Ok(said) => Err(wrong(said.err.trim()).hint("the crontab is as it was before")),
+        // It may have been written before the time was up.
+        Err(why) => Err(wrong(&why.to_string()).hint("look at it with `crontab -l`")),
     }
 }
