@@ -138,7 +138,7 @@ fn a_living_worker_of_an_earlier_attempt_holds_its_task_whatever_its_title() {
             b.sql("DELETE FROM task_events WHERE kind = 'spawned' AND run_id = 1");
         }
         let said = b.later(0, &["-n", "-v"]).ok();
-        assert!(said.contains(&format!("process {} of an attempt that is over", first.pid())), "{said}");
+        assert!(said.contains(&format!("process {} of an ended attempt", first.pid())), "{said}");
     }
     assert!(b.later(0, &[]).ok().starts_with(&format!("{task} tell: process {}", first.pid())));
     assert_eq!((b.task(task, "status"), b.task(task, "current_run_id")), ("running".into(), "2".into()));

@@ -130,7 +130,11 @@ fn a_configuration_that_was_edited_under_a_healthy_worker_ends_nobody() {
     assert_eq!(rounds(&b, 0, 1)[0].clone().ok(), "");
     fs::write(&yaml, "model: {provider: openai, default: b}\n").unwrap();
     let all = rounds(&b, 2, 4);
-    assert_eq!((said(&all, "the configuration of luna has changed"), codes(&all)), (1, vec![0]), "{all:?}");
+    assert_eq!(
+        (said(&all, "the configuration of luna was last written"), codes(&all)),
+        (1, vec![0]),
+        "{all:?}"
+    );
     assert_eq!((said(&all, "kill"), said(&all, "")), (0, 1), "{all:?}");
     assert_eq!(b.value("SELECT count(*) FROM task_comments"), "0");
     let mut why = b.command("watchbill");

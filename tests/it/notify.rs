@@ -415,7 +415,7 @@ fn each_service_gets_its_own_form_and_secrets_stay_in_their_files() {
     assert_eq!((&bodies[0]["topic"], &bodies[3]["chat_id"]), (&"topic".into(), &"-1001".into()));
     for (n, key) in [(0, "message"), (1, "text"), (2, "content"), (3, "text")] {
         assert!(
-            bodies[n][key].as_str().unwrap().contains("how watchbill tells what needs you"),
+            bodies[n][key].as_str().unwrap().contains("This is a test message of watchbill"),
             "{}",
             bodies[n]
         );
