@@ -288,6 +288,16 @@ fn a_crontab_gets_its_lines_and_keeps_its_own() {
     let refused = timers(&b, &["install"]).fails(74);
     assert!(refused.contains("bad minute") && refused.contains("as it was before"), "{refused}");
     assert_eq!(crontab(), "refuse me\n");
+    // What cannot be written back to the byte is not touched: cron takes Latin-1, and a line cut in the middle is another job.
+    let long = format!("# {}\n", "x".repeat(1 << 20)).into_bytes();
+    for theirs in [b"0 4 * * * tar cf /b/M\xfcller.tar /home/M\xfcller\n".to_vec(), long] {
+        fs::write(b.path().join("crontab"), &theirs).unwrap();
+        for what in ["install", "remove"] {
+            let refused = timers(&b, &[what, "--as", "cron"]).fails(66);
+            assert!(refused.contains("cannot be read in full, or is not UTF-8"), "{refused}");
+            assert!(fs::read(b.path().join("crontab")).unwrap() == theirs, "{what} changed it");
+        }
+    }
 }
 
 /// Nobody knows which of the lines below our first one are ours once our last one is gone.

@@ -305,7 +305,7 @@ impl Question {
     }
 
     fn read<T: DeserializeOwned>(&self, host: &str, ended: Finished) -> Result<Heard<T>, Wrong> {
-        let Finished { status, out, err } = &ended;
+        let Finished { status, out, err, .. } = &ended;
         let exit = status.code().unwrap_or(128 + status.signal().unwrap_or_default());
         if out.len() as u64 >= MAX_ANSWER {
             return Err(Wrong::Try(format!("answers more than {} MiB", MAX_ANSWER >> 20)));

@@ -20,6 +20,8 @@ pub struct Finished {
     pub out: String,
     /// What it wrote to its error output, where that is a pipe.
     pub err: String,
+    /// Whether `out` is all that it wrote there, to the byte.
+    pub is_whole: bool,
 }
 
 /// Gives a process its input, reads what it says, at most `most` bytes of each output, and waits for its end. `None`: it still runs
@@ -55,8 +57,9 @@ pub fn finish_unless(
     let began = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
-            let rest = |said: Receiver<String>| said.recv_timeout(REST).unwrap_or_default();
-            return Ok(Some(Finished { status, out: rest(out), err: rest(err) }));
+            let rest = |said: Receiver<(String, bool)>| said.recv_timeout(REST).unwrap_or_default();
+            let ((out, is_whole), (err, _)) = (rest(out), rest(err));
+            return Ok(Some(Finished { status, out, err, is_whole }));
         }
         if began.elapsed() >= patience || stops() {
             return Ok(None);
@@ -65,12 +68,14 @@ pub fn finish_unless(
     }
 }
 
-fn reader(pipe: Option<impl Read + Send + 'static>, most: u64) -> Receiver<String> {
+/// What comes out of a pipe, and whether that is all of it, to the byte.
+fn reader(pipe: Option<impl Read + Send + 'static>, most: u64) -> Receiver<(String, bool)> {
     let (tell, said) = channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        let _ = pipe.map(|pipe| pipe.take(most).read_to_end(&mut bytes));
-        let _ = tell.send(String::from_utf8_lossy(&bytes).into_owned());
+        let is_read = pipe.is_none_or(|mut pipe| pipe.by_ref().take(most).read_to_end(&mut bytes).is_ok());
+        let is_whole = is_read && (bytes.len() as u64) < most && std::str::from_utf8(&bytes).is_ok();
+        let _ = tell.send((String::from_utf8_lossy(&bytes).into_owned(), is_whole));
     });
     said
 }

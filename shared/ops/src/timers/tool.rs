@@ -32,6 +32,8 @@ pub(crate) struct Said {
     pub(crate) is_ok: bool,
     pub(crate) out: String,
     pub(crate) err: String,
+    /// Whether `out` is all that it wrote there, to the byte.
+    pub(crate) is_whole: bool,
 }
 
 impl Tool {
@@ -73,7 +75,9 @@ impl Tool {
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn().map_err(wrong)?;
         match finish(&mut child, self.input.take(), PATIENCE, MAX_OUTPUT).map_err(wrong)? {
-            Some(Finished { status, out, err }) => Ok(Said { is_ok: status.success(), out, err }),
+            Some(Finished { status, out, err, is_whole }) => {
+                Ok(Said { is_ok: status.success(), out, err, is_whole })
+            }
             None => {
                 let _ = child.kill();
                 let _ = child.wait();
