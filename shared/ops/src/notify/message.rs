@@ -157,10 +157,12 @@ impl Message {
         let room = MAX_TEXT.saturating_sub(foot.len() + more.len());
         let mut is_whole = self.began.len().max(self.ended.len()) <= MAX_NAMED;
         for text in all.iter().map(|text| line(text)) {
-            is_whole &= out.len() + text.len() <= room;
-            if out.len() + text.len() <= room {
-                out.push_str(&text);
+            // A shorter line after one that is left out would stand below a line that it does not belong to.
+            if out.len() + text.len() > room {
+                is_whole = false;
+                break;
             }
+            out.push_str(&text);
         }
         format!("{out}{}{foot}", if is_whole { "" } else { more })
     }
