@@ -48,8 +48,9 @@ fn text(row: &Row, i: usize) -> Option<String> {
     })
 }
 
+/// A time that others wrote.
 fn time(row: &Row, i: usize) -> Option<Time> {
-    row.get::<_, Option<i64>>(i).map(Time)
+    row.get::<_, Option<i64>>(i).map(Time::of_row)
 }
 
 /// The task whose columns stand from the first one on.
@@ -60,10 +61,11 @@ pub(crate) fn task(row: &Row) -> Task {
         assignee: text(row, 2),
         status: Status::from(row.get::<_, String>(3)),
         priority: row.get(4),
-        created_at: Time(row.get(5)),
-        started_at: row.get::<_, Option<i64>>(6).map(Time::of_row),
+        created_at: time(row, 5).unwrap_or_default(),
+        started_at: time(row, 6),
         claim_lock: text(row, 7),
-        claim_expires: time(row, 8),
+        // As the board takes it: one far away is a claim that does not end.
+        claim_expires: row.get::<_, Option<i64>>(8).map(Time),
         worker_pid: row.get(9),
         last_heartbeat_at: time(row, 10),
         current_run: row.get::<_, Option<i64>>(11).filter(|n| *n != 0),
@@ -105,7 +107,7 @@ fn run(row: &Row, first: usize) -> Run {
         profile: text(row, first + 1),
         status: row.get(first + 2),
         outcome: text(row, first + 3),
-        started_at: Time::of_row(row.get(first + 4)),
+        started_at: time(row, first + 4).unwrap_or_default(),
         ended_at: time(row, first + 5),
         claim_lock: text(row, first + 6),
         worker_pid: row.get(first + 7),

@@ -6,7 +6,7 @@ use chrono::Datelike;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A moment, in whole seconds since 1970-01-01 UTC, as the board stores it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub i64);
 
 /// Seconds of a day.

@@ -64,18 +64,24 @@ pub(super) fn cell(row: &Row<'_>, i: usize) -> Cell {
     }
 }
 
+/// A time that others wrote.
+fn time(row: &Row<'_>, i: usize) -> Option<Time> {
+    int(row, i).map(Time::of_row)
+}
+
 pub(super) fn task(row: &Row<'_>) -> Task {
-    let time = |i| int(row, i).map(Time);
+    let time = |i| time(row, i);
     Task {
         id: text(row, 0).unwrap_or_default(),
         title: text(row, 1).unwrap_or_default(),
         assignee: text(row, 2),
         status: named(row, 3),
         priority: int(row, 4).unwrap_or(0),
-        created_at: Time(int(row, 5).unwrap_or(0)),
-        started_at: int(row, 6).map(Time::of_row),
+        created_at: time(5).unwrap_or_default(),
+        started_at: time(6),
         claim_lock: text(row, 7),
-        claim_expires: time(8),
+        // As its dispatcher takes it: one far away is a claim that does not end.
+        claim_expires: int(row, 8).map(Time),
         worker_pid: int(row, 9),
         last_heartbeat_at: time(10),
         current_run: int(row, 11).filter(|n| *n != 0),
@@ -98,11 +104,11 @@ pub(super) fn run(row: &Row<'_>) -> Run {
         profile: text(row, 1),
         status: text(row, 2).unwrap_or_default(),
         outcome: text(row, 3),
-        started_at: Time::of_row(int(row, 4).unwrap_or(0)),
-        ended_at: int(row, 5).map(Time),
+        started_at: time(row, 4).unwrap_or_default(),
+        ended_at: time(row, 5),
         claim_lock: text(row, 6),
         worker_pid: int(row, 7),
-        last_heartbeat_at: int(row, 8).map(Time),
+        last_heartbeat_at: time(row, 8),
         error: text(row, 9),
         summary: text(row, 10),
         pin: Pin::default(),
@@ -135,7 +141,7 @@ pub(super) fn place(row: &Row<'_>, first: usize) -> Place {
         branch: said(2),
         tenant: said(3),
         made_by: said(4),
-        completed_at: int(row, first + 5).map(Time),
+        completed_at: time(row, first + 5),
     }
 }
 
