@@ -513,6 +513,27 @@ fn what_is_heals_to_judge_is_left_to_it() {
     let said = d.b.later(120, &[]).ok();
     assert!(said.contains("park: worker") && said.contains("its log ends on rate_limit"), "{said}");
     assert_eq!(d.status(), "scheduled");
+    // Some agents exit with 0 then. What it said may still be a part of what it was to do.
+    for (said, is_done) in [
+        ("API Error: Rate limit reached", false),
+        ("mended how we answer to API Error: Rate limit reached", true),
+        ("the tests of the parser fail: exit status 1", true),
+    ] {
+        let d = Desk::new();
+        let ended = d.run(&format!("echo '{said}'; exit 0"));
+        if is_done {
+            ended.ok();
+            assert_eq!(d.status(), "done", "{said}");
+            continue;
+        }
+        let why = ended.fails(1);
+        assert!(
+            why.contains("code 0 (board run); its log ends on rate_limit: heal goes on with it"),
+            "{why}"
+        );
+        let healed = d.b.later(120, &[]).ok();
+        assert!(healed.contains("park: worker") && d.status() == "scheduled", "{healed}");
+    }
 }
 
 /// One round of all watchers, so many seconds from now.

@@ -525,7 +525,10 @@ impl Hand<'_> {
             return self.answer(&json, &format!("{id} is {said}, as its worker said\n"));
         }
         let how = match (status.code(), status.signal()) {
-            (Some(0), _) => return self.finished(work),
+            // Some agents exit with 0 although their provider refused them: claude-code#79500, aider#5552, opencode#17854, gemini-cli#6125.
+            (Some(0), _) if !self.ended_on(work, &seen).is_some_and(Cause::lies_with_provider) => {
+                return self.finished(work);
+            }
             (Some(code), _) => format!("worker exited with code {code} (board run)"),
             (None, signal) => format!("worker killed by signal {} (board run)", signal.unwrap_or(0)),
         };
@@ -614,6 +617,11 @@ impl Hand<'_> {
             Ok(left) => return Some(format!("process {} of it still runs", left[0])),
             Err(why) => return Some(why.into()),
         }
+        Some(format!("its log ends on {}", self.ended_on(work, seen)?.as_str()))
+    }
+
+    /// The cause on which its log ends, where one stands there that would stop the next attempt too.
+    fn ended_on(&self, work: &Work, seen: &Detail) -> Option<Cause> {
         let named = work.gate.log()?.to_str()?;
         let ask = LogAsk {
             board: self.board.id(),
@@ -627,7 +635,7 @@ impl Hand<'_> {
         // What the watchers saw there before this attempt is not its own.
         match LogFiles(&patterns).read(&ask, &mut Cache::open(Cache::place(&env))).end {
             LogEnd::Ended(e) if e.cause.owner() == Owner::Distress && e.cause != Cause::ExitCode => {
-                Some(format!("its log ends on {}", e.cause.as_str()))
+                Some(e.cause)
             }
             _ => None,
         }
