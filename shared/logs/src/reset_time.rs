@@ -7,7 +7,7 @@
 //! gemini-cli #29429) and of HTTP (`Retry-After`).
 //!
 //! Where no zone is named, the zone of this machine is a guess. Where a zone or a day is named that we do not know,
-//! the end is unknown. A time of day that is past means tomorrow, of two readings the later one is taken, and a date
+//! the end is unknown. A time of day that is long past means tomorrow, of two readings the later one is taken, and a date
 //! alone means the end of that day: waiting too long costs time, coming too early costs the attempt.
 
 use chrono::{
@@ -28,6 +28,10 @@ mod tests;
 
 /// How far in the past a stated end may lie and still be one, in seconds: clocks differ and lines are late.
 const SLACK: i64 = 60;
+
+/// How far in the past a time of day may lie and still be that of today, in seconds. Who tries again soon after the end may be refused once more in the
+/// same words, and a log is read late: it is not the time of tomorrow, and when the limit ends is unknown.
+const JUST_PAST: i64 = 1_800;
 
 /// No limit we know of lasts longer, in seconds (35 days: a month and its rounding).
 const MAX_AHEAD: i64 = 35 * 86_400;
@@ -243,8 +247,9 @@ impl<Z: TimeZone> Now<'_, Z> {
         };
         let date = today.checked_add_days(Days::new(ahead))?;
         let first = self.moment(&zone, date.and_time(clock))?;
-        if first.since(self.at) >= -SLACK {
-            return Some(first);
+        let past = self.at.since(first);
+        if past <= JUST_PAST {
+            return (past <= SLACK).then_some(first);
         }
         self.moment(&zone, date.checked_add_days(Days::new(again))?.and_time(clock))
     }

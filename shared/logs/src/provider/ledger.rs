@@ -210,7 +210,9 @@ impl Entry {
         let first = if self.profile.is_some() { policy.hold_max } else { policy.hold };
         let wait = backoff(first, strikes, policy.hold_max, &self.key());
         let stated = resets.filter(|r| *r > at).map(|r| r.min(at.plus(policy.hold_max)));
-        self.until = stated.unwrap_or(at.plus(wait));
+        let wait = at.plus(wait);
+        // Who was refused again after the stated end waits longer each time: a limit for each minute says "in 1.2s" all night.
+        self.until = stated.map_or(wait, |stated| if strikes > 0 { stated.max(wait) } else { stated });
     }
 
     fn refused(&mut self, s: &Sighting, cause: Cause, resets: Option<Time>, policy: &Policy) {

@@ -82,6 +82,21 @@ fn a_stated_time_is_honoured_up_to_the_longest_hold() {
 }
 
 #[test]
+fn who_is_refused_again_after_a_stated_end_waits_longer_each_time() {
+    let soon = |at: i64| {
+        seen(at, at - 1, News::Bad { cause: Cause::RateLimit, resets: Some(Time(NOW + at).plus(2)) })
+    };
+    let (mut all, mut waits) = (vec![soon(0)], Vec::new());
+    for _ in 0..4 {
+        let e = entry(&all);
+        waits.push(e.until.since(e.bad));
+        all.push(soon(e.until.since(Time(NOW)) + 1));
+    }
+    assert_eq!(waits[0], 2, "what is stated counts once");
+    assert!(waits.windows(2).all(|two| two[0] < two[1]) && waits[1] >= 1_800, "{waits:?}");
+}
+
+#[test]
 fn every_episode_ends_for_good_after_so_many_probes_or_so_long() {
     let mut all = vec![bad(0, -60)];
     for _ in 0..POLICY.max_probes {
