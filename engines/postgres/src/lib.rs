@@ -28,7 +28,7 @@ use board::copy::{Source, Target};
 use board::prune::{self, Asked, Sum};
 use board::{
     Answer, Attendance, Attended, Begin, Board, BoardId, Comment, Detail, Duty, Entry, Event, EventKind,
-    Link, Mode, Outcome, Run, Shared, Status, Step, Task, Timeline, noted,
+    History, Link, Mode, Outcome, Run, Shared, Status, Step, Task, Timeline, noted,
 };
 
 use self::address::Address;
@@ -415,6 +415,13 @@ impl Board for PostgresBoard {
     fn timeline(&self) -> Option<Timeline> {
         let history = format!("{}:{}", self.meta.board, self.meta.system);
         Some(Timeline { history, number: self.server.timeline })
+    }
+
+    fn history(&mut self) -> Result<Option<History>> {
+        let any = "SELECT EXISTS (SELECT FROM task_events)";
+        let is_used = self.read(|server| Ok(server.row(any, args![])?.is_some_and(|row| row.get(0))))?;
+        let first = Some((0, self.meta.board.clone()));
+        Ok(Some(History { first, last: if is_used { 2 } else { 0 } }))
     }
 
     fn tells(&mut self, host: &str, target: &str, renews: bool) -> Result<bool> {

@@ -394,7 +394,10 @@ impl Fault {
                 );
                 error.hint(hint)
             }
-            "3D000" => error.hint(format!("make it on that server: {}; then `board init`", at.createdb())),
+            "3D000" => error.hint(format!(
+                "correct the address, or restore the database from its dump; for a new board: {}; then `board init`",
+                at.createdb()
+            )),
             code if code.starts_with("28") => error.hint(
                 "the address names the role, as in postgres://ROLE@HOST/DATABASE; pg_hba.conf of the server says who gets in",
             ),

@@ -693,9 +693,9 @@ impl BoardId {
 /// The ends of the history of a board, whose events are numbered in their order; no number is given twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct History {
-    /// The oldest event that is still there: its number, and its task.
+    /// The oldest event that is still there: its number, and its task. Of a board that has a name of its own: 0, and that name.
     pub first: Option<(i64, String)>,
-    /// The newest number that was given.
+    /// The newest number that was given. Of a board that has a name of its own: 2 where anything was ever said there, else 0.
     pub last: i64,
 }
 

@@ -50,7 +50,11 @@ fn what_is_not_there_is_told_in_one_line() {
         .unwrap();
     for (url, kind, word) in [
         (server.url("watchbill", "nothing_here"), Kind::NoInput, "no board there"),
-        (database, Kind::NoInput, "does not exist; make it on that server: createdb -h "),
+        (
+            database,
+            Kind::NoInput,
+            "does not exist; correct the address, or restore the database from its dump; for a new board: createdb -h ",
+        ),
         (nowhere, Kind::Busy, "does not answer"),
         (foreign.replace("=foreign", "=foreign_"), Kind::Data, "column"),
     ] {

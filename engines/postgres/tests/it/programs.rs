@@ -101,6 +101,29 @@ pub fn owner_after(server: &Server, sql: &str) -> postgres::Client {
 }
 
 #[test]
+fn a_board_that_was_made_anew_in_the_place_of_another_is_told() {
+    let Some(server) = shared() else { return };
+    let url = made(server, "anew");
+    let here = Machine::new("h1", &url);
+    let heal = || {
+        let done = here.call(&["heal"]);
+        String::from_utf8([done.stdout, done.stderr].concat()).unwrap()
+    };
+    here.said(&["board", "add", "write the report", "--assignee", "luna"]);
+    assert_eq!(heal() + &heal(), "");
+    owner_after(server, "DROP SCHEMA anew CASCADE");
+    here.said(&["board", "init", &url]);
+    let told = heal();
+    assert!(told.contains("another board than passes saw here: it was made anew"), "{told}");
+    assert!(told.contains("restore it from its dump") && told.contains("watchbill forget --db "), "{told}");
+    let check = here.call(&["watchbill", "check"]);
+    let said = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert!(check.status.code() == Some(2) && said.contains("another board"), "{said}");
+    here.said(&["watchbill", "forget"]);
+    assert_eq!(heal(), "");
+}
+
+#[test]
 fn a_board_is_made_worked_on_and_looked_at() {
     let Some(server) = shared() else { return };
     let url = made(server, "programs");

@@ -181,9 +181,11 @@ pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
         all.push(Finding::warning("other-user", &seen.name, what).todo(todo));
     }
     let Ok(read) = &seen.read else { return all };
-    all.extend(read.replaced.as_ref().map(|what| {
-        Finding::error("board-replaced", &seen.name, what).todo(history::todo(&seen.at.to_string()))
-    }));
+    all.extend(
+        read.replaced
+            .as_ref()
+            .map(|what| Finding::error("board-replaced", &seen.name, what).todo(history::todo(&seen.at))),
+    );
     all.extend(read.outdated.as_ref().map(|e| {
         let todo = e.hint.as_deref().unwrap_or("`board upgrade`");
         Finding::warning("board-outdated", &seen.name, &e.what).todo(todo)

@@ -8,12 +8,13 @@ use super::Tools;
 use crate::report::{Notice, Phase};
 use base::error::Result;
 use base::hash::fnv;
+use base::location::Location;
 use base::time::Time;
 use board::{Board, BoardId, History};
 use card::shell_word;
 use logs::cache::Cache;
 
-/// Under this name the state file remembers a board: by its file, its first event and the task of that. The time is the number of an event
+/// Under this name the state file remembers a board: by its file or address, its first event and the task of that. The time is the number of an event
 /// that was seen.
 const KNOWN: &str = "history:";
 /// And under this one that a pass said that another board is there.
@@ -32,7 +33,8 @@ struct Known {
 
 /// The files of boards that passes looked at.
 pub fn seen_before(cache: &Cache) -> BTreeSet<PathBuf> {
-    cache.names(KNOWN).filter_map(|name| read(name).map(|(file, ..)| file.into())).collect()
+    let places = cache.names(KNOWN).filter_map(|name| read(name).map(|(place, ..)| place));
+    places.filter(|place| Path::new(place).is_absolute()).map(PathBuf::from).collect()
 }
 
 /// Forgets a board and what was said of it. Gives whether there was anything to forget.
@@ -67,14 +69,21 @@ pub fn replaced(board: &mut dyn Board, cache: &Cache) -> Result<Option<String>> 
 fn what(id: &BoardId, here: &History, cache: &Cache) -> Option<String> {
     let known = known(id, cache).filter(|known| known.is_other(here))?;
     let (was, last) = (known.last, here.last);
-    Some(format!(
-        "another board than passes saw here: its newest event has the number {last}, and they saw number {was}"
-    ))
+    let how = match id.file() {
+        Some(_) => format!("its newest event has the number {last}, and they saw number {was}"),
+        None => "it was made anew".to_owned(),
+    };
+    Some(format!("another board than passes saw here: {how}"))
 }
 
 /// What a person does about it.
-pub(crate) fn todo(at: &str) -> String {
-    let meant = command(at);
+pub(crate) fn todo(at: &Location) -> String {
+    let meant = command(&at.to_string());
+    if at.file().is_none() {
+        return format!(
+            "if the other one was lost, restore it from its dump; if this one is meant: `{meant}`"
+        );
+    }
     format!(
         "if the other one was lost, stop what writes here, move this file with its -wal and -shm away, and put a copy of the other one there; if \
          this one is meant: `{meant}`"
@@ -94,7 +103,7 @@ pub(super) fn look(board: &mut dyn Board, tools: &mut Tools<'_>) -> Result<Optio
     let is_told = tools.cache.was_sighted(&key) && !tools.pass.dry;
     tools.cache.sight(&key, now);
     let phase = if is_told { Phase::Lasts } else { Phase::Began };
-    Ok(Some(Notice::new(format!("{what}; {}", todo(&id.address())), phase)))
+    Ok(Some(Notice::new(format!("{what}; {}", todo(&id.at)), phase)))
 }
 
 /// Remembers a board. Where nobody ever worked, and hardly anything was said, nothing is.
@@ -126,17 +135,17 @@ impl Known {
 }
 
 fn known(id: &BoardId, cache: &Cache) -> Option<Known> {
-    let file = file(id)?;
-    let prefix = format!("{KNOWN}{file}:");
+    let place = place(id);
+    let prefix = format!("{KNOWN}{place}:");
     let names = cache.names(&prefix).map(|rest| format!("{prefix}{rest}"));
     names.into_iter().find_map(|key| {
         let (of, first, task) = read(key.strip_prefix(KNOWN)?)?;
-        let (_, last) = cache.newest(&key).filter(|_| of == file)?;
+        let (_, last) = cache.newest(&key).filter(|_| of == place)?;
         Some(Known { first, task, last: last.0 })
     })
 }
 
-/// File, first event and its task of what is remembered.
+/// Place, first event and its task of what is remembered.
 fn read(name: &str) -> Option<(&str, i64, u64)> {
     let mut parts = name.rsplitn(3, ':');
     let (task, first) = (parts.next()?, parts.next()?);
@@ -144,18 +153,17 @@ fn read(name: &str) -> Option<(&str, i64, u64)> {
 }
 
 fn key(id: &BoardId, known: &Known) -> String {
-    format!("{KNOWN}{}:{}:{:016x}", file(id).unwrap_or_default(), known.first, known.task)
+    format!("{KNOWN}{}:{}:{:016x}", place(id), known.first, known.task)
 }
 
 fn said(id: &BoardId) -> String {
-    format!("{SAID}{}:", file(id).unwrap_or_default())
+    format!("{SAID}{}:", place(id))
 }
 
-/// Its file, from wherever it is named.
-fn file(id: &BoardId) -> Option<String> {
-    id.file().map(|file| {
-        std::path::absolute(file).unwrap_or_else(|_| Path::new(file).to_owned()).display().to_string()
-    })
+/// Its file, from wherever it is named, or its address.
+fn place(id: &BoardId) -> String {
+    let absolute = |file: &Path| std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    id.file().map_or_else(|| id.at.to_string(), |file| absolute(file).display().to_string())
 }
 
 #[cfg(test)]
