@@ -276,8 +276,9 @@ fn not_trusted(e: &CertificateError, refused: impl Fn(&str) -> Error) -> Error {
             refused("the certificate of the server has expired")
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            refused("the certificate of the server is not valid yet")
-                .hint("is the clock of this machine right?")
+            // A machine without a clock of its own begins in the past, and its clock is set soon.
+            let error = refused("the certificate of the server is not valid yet");
+            Error { kind: Kind::Busy, ..error }.hint("is the clock of this machine right?")
         }
         CertificateError::UnknownIssuer => {
             refused("the certificate of the server is of no CA that is trusted here")
