@@ -10,6 +10,7 @@ use super::still::{self, Unattended};
 use base::count::things;
 use base::registry::{HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use base::time::{Time, words};
+use board::several_hosts::is_log_elsewhere;
 use board::{Detail, Event, EventKind, Rule, Run, Status, StepAction, hermes};
 use policy::authorship::{self, cause_in, is_ours, our_hold};
 use policy::needs_operator::{self, is_nobodys};
@@ -611,8 +612,12 @@ fn ready(f: &Facts) -> Stand {
         // That is told once, of the board.
         return Stand::new(Kind::Waits, format!("ready, and its dispatcher does nothing: {wedged}"));
     }
-    let speaks =
-        |t: &&Take| matches!(t.verdict, Verdict::Leaves | Verdict::Unknown) && watch::acts(t.watcher);
+    // Where the log of its last attempt is says nothing about the next one.
+    let speaks = |t: &&Take| match t.verdict {
+        Verdict::Leaves => watch::acts(t.watcher),
+        Verdict::Unknown => watch::acts(t.watcher) && !is_log_elsewhere(&t.because),
+        _ => false,
+    };
     if let Some(take) = f.takes.iter().find(speaks) {
         let kind = if take.next.is_some() || f.open_card().is_some() { Kind::Waits } else { Kind::LeftAlone };
         return Stand::new(kind, format!("ready, and nobody takes it: {}", take.because)).until(take.next);
