@@ -374,7 +374,7 @@ impl<'a> Router<'a> {
             let decides = |p: &str| p == "default" || self.orchestrators.iter().any(|o| o == p);
             let mut more: Vec<&str> = self.routing.profiles.keys().map(String::as_str).filter(fit).collect();
             more.retain(|p| !decides(p) && !names.iter().any(|n| n == p));
-            more.sort_by_key(|p| (self.on_way(&self.profile(p).id()), (*p).to_owned()));
+            more.sort_by_cached_key(|p| (self.on_way(&self.profile(p).id()), (*p).to_owned()));
             names.extend(more.into_iter().map(str::to_owned));
         }
         names.iter().map(|n| self.profile(n)).collect()
