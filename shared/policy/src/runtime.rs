@@ -156,7 +156,8 @@ pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
         }
     };
     runtime.failure_limit = kanban.failure_limit.filter(|n| *n >= 1).or(runtime.failure_limit);
-    runtime.interval = kanban.interval.map_or(INTERVAL, |s| s.clamp(1.0, 86_400.0) as i64);
+    let interval = kanban.interval.filter(|s| s.is_finite());
+    runtime.interval = interval.map_or(INTERVAL, |s| s.clamp(1.0, 86_400.0) as i64);
     runtime.auto_decompose = Some(kanban.auto_decompose.unwrap_or(true));
     runtime.review_dispatch = Some(kanban.review_dispatch.unwrap_or(true));
     let listed = kanban.profiles;

@@ -472,7 +472,7 @@ impl Rules<'_> {
         // route-blocked carries out what a card says, and lets the others go one by one. Where it does not run at all, they
         // must not wait for ever.
         let routed = event.by() != Some(HEAL);
-        if routed && self.seen.now.since(until) < ROUTED {
+        if routed && self.awake_since(until) < ROUTED {
             return Verdict::Leave("its hold is over; route-blocked carries on with it".into());
         }
         if let Some(quiet) = self.seen.quiet_until {

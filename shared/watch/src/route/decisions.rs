@@ -138,7 +138,8 @@ impl<'a> Rules<'a> {
     /// Whether the claim that was left on a task still lasts, or ran out so lately that `heal` may yet end it. Some it never ends: those of
     /// another host, for one.
     fn ends_soon(&self, d: &Detail) -> bool {
-        d.task.claim_expires.is_some_and(|at| self.seen.now.since(at) < CLAIM_ENDS)
+        let touched = || d.events.last().map_or(d.task.created_at, |e| e.at);
+        self.seen.now.since(d.task.claim_expires.unwrap_or_else(touched)) < CLAIM_ENDS
     }
 
     fn find_refused(&mut self, card: &Detail, refused: &[String]) {
