@@ -485,7 +485,7 @@ fn a_card_that_a_person_has_is_told_with_who_may_take_it_instead() {
     ran(b.command("route-blocked").arg("--db").arg(&b.db)).ok();
     let need = need_of(&b, "t_00000001").unwrap();
     let says = need["says"].as_str().unwrap();
-    assert!(says.contains(&format!("card {card} was given to anna")), "{need}");
+    assert!(says.contains(&format!("card {card} waits for a decision of anna")), "{need}");
     let run = need["run"].as_str().unwrap();
     assert!(run.contains(&format!("reassign {card} tuesday")), "{need}");
     typed(&b, run);
