@@ -1,4 +1,4 @@
--- {schema}_work is for workers: it cannot delete or rewrite history, drop, truncate, or speak for a host.
+-- {schema}_work is for workers: it cannot change or delete events and comments, delete tasks or attempts, drop, truncate, or speak for a host.
 -- {schema}_watch is for the watchers. Both are given to login roles; an owner makes the board.
 DO $$ BEGIN
   IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = '{schema}_work') THEN CREATE ROLE {schema}_work NOLOGIN; END IF;
