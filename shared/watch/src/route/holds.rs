@@ -13,7 +13,7 @@ use board::{Detail, EventKind, HandOver, NewTask, Rule, Status};
 use card::{self, Blocker, Distress, State as Work};
 use config::span::seconds;
 use logs::provider::Id;
-use logs::provider::ledger::State;
+use logs::provider::ledger::{News, Sighting, State};
 use policy::authorship::{self, our_hold};
 use policy::cards::identity;
 use policy::cards::steps::{card_id, card_row};
@@ -245,12 +245,21 @@ impl<'a> Rules<'a> {
     }
 
     /// A hold that is over by itself, or a provider that answers again. Where nobody knows one, only the hold tells. A block of
-    /// the breaker's has no end of its own (`until`), so only the provider tells.
+    /// the breaker's has no end of its own (`until`), so only the provider tells: it answers again, or is not the one that refused.
     fn may_go_on(&self, d: &Detail, until: Option<Time>) -> bool {
         let standing = self.router.standing_for(&d.task);
-        let parked =
-            until.is_some_and(|until| until <= self.seen.now || was_given(d) || self.is_elsewhere(d));
-        !standing.is_some_and(|(_, s)| s.is_held()) && (parked || standing.is_some())
+        let is_over = match until {
+            Some(until) => until <= self.seen.now || was_given(d) || self.is_elsewhere(d),
+            None => self.was_refused_elsewhere(d),
+        };
+        !standing.is_some_and(|(_, s)| s.is_held()) && (is_over || standing.is_some())
+    }
+
+    /// Whether the provider that refused a task last is not its own any more: its profile got another one since.
+    fn was_refused_elsewhere(&self, d: &Detail) -> bool {
+        let refused = |s: &&Sighting| s.task == d.task.id && s.news != News::Good;
+        let last = self.seen.routing.sightings.iter().filter(refused).max_by_key(|s| s.at);
+        last.is_some_and(|s| s.id.is_surely_other(&self.router.worker(&d.task).id()))
     }
 
     /// Whether a task is held for a provider that is not its own any more: its profile got another one since.

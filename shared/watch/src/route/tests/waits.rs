@@ -363,6 +363,9 @@ fn what_the_breaker_gave_up_goes_on_by_itself_when_its_provider_answers() {
     assert_eq!(told(&s).steps, []);
     s.routing.sightings.clear();
     assert_eq!(told(&s).steps, [], "where nobody knows how its provider stands its card decides");
+    // Another provider than its own refused it, before its profile got the present one.
+    s.routing.sightings = vec![Sighting { task: "t_00000001".into(), ..refused("b", Cause::RateLimit, 100) }];
+    assert_eq!(actions(&told(&s)), [("t_00000001", "release"), ("t_0000cafe", "close-card")]);
 }
 
 #[test]
