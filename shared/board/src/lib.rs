@@ -464,6 +464,11 @@ impl Detail {
         self.newest_claim().filter(|e| e.trail().is_some()).and(self.task.claim_expires)
     }
 
+    /// Whether `board run` beats for its worker and extends its claim, whatever that worker does.
+    pub fn is_beaten_for(&self) -> bool {
+        self.newest_claim().and_then(Event::trail).is_some_and(|trail| trail.get("output").is_some())
+    }
+
     /// Until when a sign of life of its worker is good: its own, or the end of such a claim, which is believed no longer than
     /// `ceiling` seconds.
     pub fn good_until(&self, sign: Time, ceiling: i64) -> Time {

@@ -128,11 +128,27 @@ fn a_living_worker_that_asks_or_is_silent_is_told_of_once() {
         })
     };
     let fares = |vitals: Vitals| with!(silent(30), |t| t.vitals = Some(vitals));
+    // `board run` beat a minute ago, and its claim lasts.
+    let beaten_for = |t: TaskSeen| {
+        with!(t, |t| {
+            t.detail.task.last_heartbeat_at = Some(ago(60));
+            t.detail.task.claim_expires = Some(NOW.plus(600));
+            let claim = t.detail.events.iter_mut().find(|e| e.kind == EventKind::Claimed).unwrap();
+            claim.payload["watchbill"] = json!({"output": "/l"});
+        })
+    };
     for (t, want) in [
         (fares(asks(300)), "- worker alive: as seen"),
         (fares(asks(301)), "tell asking-worker: its worker asked a person 5m ago, and waits for the answer"),
         (fares(over(5 * HOURS)), "- worker alive: as seen"),
         (fares(over(6 * HOURS)), "tell silent-worker: its worker lives, and nothing was heard of it for 6h"),
+        (beaten_for(fares(over(5 * HOURS))), "- worker alive: as seen"),
+        (
+            beaten_for(fares(over(6 * HOURS))),
+            "tell silent-worker: its worker lives, and nothing was heard of it for 6h",
+        ),
+        // Where nothing else tells of its worker, the beats do.
+        (beaten_for(silent(30)), "- worker alive: as seen"),
         // A tool may take its time: after a while a person is asked.
         (fares(tool(60)), "- worker alive: as seen"),
         (fares(tool(6 * HOURS - 1)), "- worker alive: as seen"),
