@@ -16,6 +16,7 @@ use ::board::pause::Pause;
 use ::board::{Board, BoardId, Location, Mode, Task};
 use base::count::{pick, things_or};
 use base::error::{Error, Kind, Result};
+use card::shell_word;
 use config::Config;
 use logs::cache::Cache;
 use ops::pass::timeline;
@@ -72,6 +73,15 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
         nobody_works(&from_id, &mut *from, &here, &config)?;
     }
     let there = existing(&to_id, patience, &cache)?;
+    let is_asked = there || to_id.file().is_some();
+    if let Some(pause) = is_asked.then(|| to_id.pause_in_force(here.now, patience)).transpose()?.flatten() {
+        let what = format!(
+            "would be paused: {}",
+            base::quote::inline(pause.reason.as_deref().unwrap_or("here"), 300)
+        );
+        let hint = format!("name a file in another folder, or first: {}", unpause(&to_id));
+        return Err(Error::new(Kind::Usage, &to_id.at, what).hint(hint));
+    }
     let before = from_id.pause(patience)?;
     let in_force = before.as_ref().filter(|pause| !pause.is_over(here.now));
     let place = to_id.address();
@@ -108,11 +118,14 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
         Ok(sum) => said.print(&sum, common),
         Err(e) => Err(match from_id.set_pause(before.as_ref(), patience) {
             Ok(()) => e,
-            Err(_) => {
-                e.hint(format!("{} is still paused: watchbill unpause --db {}", from_id.at, from_id.at))
-            }
+            Err(_) => e.hint(format!("{} is still paused: {}", from_id.at, unpause(&from_id))),
         }),
     }
+}
+
+/// The command that ends the pause of a board.
+fn unpause(id: &BoardId) -> String {
+    format!("watchbill unpause --db {}", shell_word(&id.at.to_string()))
 }
 
 /// The board that an argument names.
@@ -173,7 +186,7 @@ fn moved(id: &BoardId, pause: &Pause) -> Error {
     let reason = pause.reason.as_deref().unwrap_or_default();
     let what = format!("was {}; nothing was copied", base::quote::inline(reason, 300));
     refused(&id.at.to_string(), what)
-        .hint(format!("copy the board there; if it is not used, first: watchbill unpause --db {}", id.at))
+        .hint(format!("copy the board there; if it is not used, first: {}", unpause(id)))
 }
 
 /// Refuses a board with a task whose attempt is over and whose worker is not: it would go on at FROM.
