@@ -111,7 +111,8 @@ fn judge(world: &mut World<'_>, pass: &Pass, newest: Option<&(String, Event)>) -
         let me = world.host.facts().hostname;
         all.hosts.iter().find(|h| h.host == me).map(|h| h.skew_ms)
     });
-    judged(moved, newest, pass.now).or_else(|| skewed(skew?))
+    // A host that is off sees events of the others in its future: it is not they who are wrong.
+    skew.and_then(skewed).or_else(|| judged(moved, newest, pass.now))
 }
 
 /// Whether something happened in the last `most` seconds. What is far in the future did not: it would count as new for ever.
