@@ -343,6 +343,20 @@ fn a_held_review_is_unblocked_by_our_own_command_and_other_work_by_hermes() {
 }
 
 #[test]
+fn that_the_last_log_is_on_another_host_keeps_no_work_in_the_queue() {
+    let mut f = task(Status::Ready, vec![event("created", 7_000, json!({}))]);
+    f.own_board = true;
+    let because = board::several_hosts::log_is_on("mars@1f2e");
+    f.takes = vec![Take { because, ..take("synthesize-distress", Verdict::Unknown, None) }];
+    let stand = standing::of(&f);
+    assert_eq!(stand.kind, Kind::Fine, "{stand:?}");
+    assert!(stand.says.ends_with("a worker must claim it"), "{stand:?}");
+    f.takes[0].because = "its log cannot be read".into();
+    let stand = standing::of(&f);
+    assert!(stand.says.ends_with("nobody takes it: its log cannot be read"), "{stand:?}");
+}
+
+#[test]
 fn ready_work_says_why_nobody_takes_it() {
     let ready = || task(Status::Ready, vec![]);
     assert_eq!(

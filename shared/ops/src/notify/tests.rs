@@ -434,6 +434,25 @@ fn a_text_is_bounded_and_cuts_no_command() {
 }
 
 #[test]
+fn a_command_stands_below_what_it_mends() {
+    let mut now = at(0, &[]);
+    let long = |n: usize| {
+        let key = format!("quota:default:{n}");
+        Need { says: format!("{key} {}", "x".repeat(250)), ..need(&key, None) }
+    };
+    now.needs = (0..12).map(long).collect();
+    let mut book = Book::default();
+    let Decision::Send(message) = pass(&mut book, &now, &anybody(), Outcome::Accepted) else { panic!() };
+    assert!(message.text.ends_with("there is more: watchbill status\n"), "{}", message.text);
+    let lines: Vec<&str> = message.text.lines().collect();
+    for two in lines.windows(2) {
+        if let Some((_, key)) = two[1].split_once("$ mend ") {
+            assert!(two[0].contains(&format!("{key} x")), "{}", message.text);
+        }
+    }
+}
+
+#[test]
 fn each_receiver_gets_its_own_form() {
     let mut now = at(0, &["a:default"]);
     now.needs[0].says = "<!channel> & @everyone".into();
