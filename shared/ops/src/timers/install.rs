@@ -96,14 +96,14 @@ pub fn present() -> Result<String> {
     let wrong = |why: &str| Error::new(Kind::NoInput, "crontab", why).hint("install cron, or take --as user");
     match Tool::new("crontab").args(&["-l"]).run() {
         Ok(said) if said.is_ok && said.is_whole => Ok(said.out),
-        // All of it is written back: what is not read to the byte would be lost.
-        Ok(said) if said.is_ok => Err(Error::new(
+        Ok(said) if said.err.contains("no crontab") => Ok(String::new()),
+        // All of it is written back: what is not read to the byte would be lost. Where we read no more, it could not end well.
+        Ok(said) if !said.is_whole => Err(Error::new(
             Kind::NoInput,
             "crontab",
             "cannot be read in full, or is not UTF-8; it was left as it is",
         )
         .hint("make it UTF-8 text of less than 1 MiB, or take --as user")),
-        Ok(said) if said.err.contains("no crontab") => Ok(String::new()),
         Ok(said) => Err(wrong(said.err.trim())),
         Err(why) => Err(wrong(&why.to_string())),
     }
