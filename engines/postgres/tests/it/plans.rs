@@ -266,7 +266,7 @@ fn a_worker_that_was_left_here_is_told_of_in_every_pass() {
                  SELECT id, 'nova', 'running', claim_lock, now_s() - 1200 FROM tasks; \
                  UPDATE tasks SET current_run_id = (SELECT max(id) FROM task_runs)";
     place.hand().batch_execute(given).unwrap();
-    let told = format!("process {pid} of the attempt before still does here: kill {pid}");
+    let told = format!("process {pid} of the earlier attempt still runs here: kill {pid}");
     for _ in 0..2 {
         let done = machine.call(&["heal"]);
         let said = [done.stdout, done.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
