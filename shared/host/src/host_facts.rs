@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustix::process::getpid;
 use rustix::system::uname;
@@ -52,7 +53,7 @@ pub(super) fn read(proc: PathBuf, policy: &HostPolicy, now: Time) -> Result<Host
     // configuration says (systemd's PrivatePIDs=, a container for one pass).
     let same_namespace = policy.pid_namespace == PidNamespace::Same && ours != "1";
     let (aliases, name) = (policy.aliases.clone(), policy.name.clone());
-    Ok(Host { proc, board: None, aliases, name, same_namespace, hertz, facts })
+    Ok(Host { proc, board: None, aliases, name, same_namespace, hertz, facts, own: OnceLock::new() })
 }
 
 /// 12 hex digits made of the machine id in that file. The id itself is not to be shown to others (machine-id(5)).

@@ -16,7 +16,9 @@ mod split;
 mod stop;
 mod types;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use base::error::Result;
 use base::time::Time;
@@ -54,6 +56,8 @@ pub struct Host {
     /// Clock ticks per second, the unit of process starts.
     hertz: u64,
     facts: HostFacts,
+    /// See [`Host::is_own`]; looked for once. None is added to them while we run.
+    own: OnceLock<BTreeSet<i64>>,
 }
 
 impl Host {

@@ -107,7 +107,7 @@ impl Host {
         // While both are held neither number can be given to another process; a worker whose harness ended has another parent.
         let is_its = proc::read(self.processes(), target.pid).is_ok_and(|now| now.parent == harness.pid);
         let is_harness = harness.command.as_deref().is_some_and(|line| line.contains(words));
-        if !is_its || !is_harness || ancestry(&self.proc).contains(&harness.pid) {
+        if !is_its || !is_harness || self.is_own(harness.pid) {
             return Ok(false);
         }
         Ok(end(&fd, Signal::TERM, HARNESS).or_else(|_| end(&fd, Signal::KILL, KILLED)).is_ok())
@@ -203,6 +203,11 @@ impl Host {
         Ok((fd, process))
     }
 
+    /// Whether a process is this very one, or one that it descends from.
+    fn is_own(&self, pid: i64) -> bool {
+        self.own.get_or_init(|| ancestry(&self.proc)).contains(&pid)
+    }
+
     /// Why a process is not the worker that was seen, as far as it can be proven.
     fn refused(&self, target: &Target, process: &Process) -> Option<String> {
         let pid = process.pid;
@@ -218,9 +223,7 @@ impl Host {
             () if process.is_unclear => Some(format!(
                 "the board that pid {pid} names cannot be looked at, so it may be another one's"
             )),
-            () if ancestry(&self.proc).contains(&pid) => {
-                Some(format!("pid {pid} is what started this very pass"))
-            }
+            () if self.is_own(pid) => Some(format!("pid {pid} is what started this very pass")),
             () => None,
         }
     }

@@ -63,6 +63,7 @@ fn host(locks: &str) -> (tempfile::TempDir, Host) {
         same_namespace: false,
         hertz: 100,
         facts,
+        own: std::sync::OnceLock::new(),
     };
     (root, host)
 }

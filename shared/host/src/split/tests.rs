@@ -157,6 +157,7 @@ fn holders_that_cannot_be_asked() {
         same_namespace: false,
         hertz: 100,
         facts,
+        own: std::sync::OnceLock::new(),
     };
     // Pid 5 ended meanwhile, pid 6 cannot be read, pid 7 has lost the board's files.
     fs::create_dir(proc.path().join("6")).unwrap();
