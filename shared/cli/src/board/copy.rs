@@ -73,8 +73,9 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
         nobody_works(&from_id, &mut *from, &here, &config)?;
     }
     let there = existing(&to_id, patience, &cache)?;
-    let is_asked = there || to_id.file().is_some();
-    if let Some(pause) = is_asked.then(|| to_id.pause_in_force(here.now, patience)).transpose()?.flatten() {
+    let has_place = there || to_id.file().is_some();
+    let paused = if has_place { to_id.pause_in_force(here.now, patience)? } else { None };
+    if let Some(pause) = paused {
         let what = format!(
             "would be paused: {}",
             base::quote::inline(pause.reason.as_deref().unwrap_or("here"), 300)

@@ -524,15 +524,16 @@ impl Hand<'_> {
             let json = json!({"task": id, "run": work.run, "ended": "by_itself", "status": said, "exit_code": status.code()});
             return self.answer(&json, &format!("{id} is {said}, as its worker said\n"));
         }
+        let cause = self.ended_on(work, &seen);
         let how = match (status.code(), status.signal()) {
             // Some agents exit with 0 although their provider refused them: claude-code#79500, aider#5552, opencode#17854, gemini-cli#6125.
-            (Some(0), _) if !self.ended_on(work, &seen).is_some_and(Cause::lies_with_provider) => {
+            (Some(0), _) if !cause.is_some_and(Cause::lies_with_provider) => {
                 return self.finished(work);
             }
             (Some(code), _) => format!("worker exited with code {code} (board run)"),
             (None, signal) => format!("worker killed by signal {} (board run)", signal.unwrap_or(0)),
         };
-        if let Some(why) = self.is_heals(work, &seen) {
+        if let Some(why) = self.is_heals(work, cause) {
             self.settle(work, |hand, _| {
                 let trail = hand.about(work, &how, Some(status));
                 vec![hermes::noted_in(work.run, EventKind::CommandEnded, json!({}), &trail)]
@@ -611,13 +612,13 @@ impl Hand<'_> {
     }
 
     /// Why what goes on is for `heal` to say: its worker left a process behind, or ended on a cause that would stop the next one too.
-    fn is_heals(&self, work: &Work, seen: &Detail) -> Option<String> {
+    fn is_heals(&self, work: &Work, ended_on: Option<Cause>) -> Option<String> {
         match self.here.host.left_by_run(&work.task, work.run) {
             Ok(left) if left.is_empty() => {}
             Ok(left) => return Some(format!("process {} of it still runs", left[0])),
             Err(why) => return Some(why.into()),
         }
-        Some(format!("its log ends on {}", self.ended_on(work, seen)?.as_str()))
+        Some(format!("its log ends on {}", ended_on?.as_str()))
     }
 
     /// The cause on which its log ends, where one stands there that would stop the next attempt too.

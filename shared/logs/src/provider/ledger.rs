@@ -208,11 +208,10 @@ impl Entry {
         let strikes = i64::from(self.strikes.saturating_sub(1));
         // Time mends no key: without a changed configuration or an operator who unblocks a task, only the longest wait tries it again.
         let first = if self.profile.is_some() { policy.hold_max } else { policy.hold };
-        let wait = backoff(first, strikes, policy.hold_max, &self.key());
+        let grown = at.plus(backoff(first, strikes, policy.hold_max, &self.key()));
         let stated = resets.filter(|r| *r > at).map(|r| r.min(at.plus(policy.hold_max)));
-        let wait = at.plus(wait);
         // Who was refused again after the stated end waits longer each time: a limit for each minute says "in 1.2s" all night.
-        self.until = stated.map_or(wait, |stated| if strikes > 0 { stated.max(wait) } else { stated });
+        self.until = stated.map_or(grown, |stated| if strikes > 0 { stated.max(grown) } else { stated });
     }
 
     fn refused(&mut self, s: &Sighting, cause: Cause, resets: Option<Time>, policy: &Policy) {

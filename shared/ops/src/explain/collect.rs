@@ -260,7 +260,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let blind = runtime.blind();
     survey.findings.retain(|f| !blind.iter().any(|why| f.starts_with(why)));
     unknown.extend(blind.into_iter().map(str::to_owned));
-    let ends_word = |c: char| c.is_whitespace() || ",;:()'\"`".contains(c);
+    let ends_word = |c: char| !c.is_alphanumeric() && !"_-.".contains(c);
     let words = survey.findings.iter().flat_map(|f| f.split(ends_word));
     let named: BTreeSet<&str> = words.map(|word| word.trim_end_matches('.')).collect();
     let found = |t: &Task| named.contains(t.id.as_str());

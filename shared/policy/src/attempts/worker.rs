@@ -31,7 +31,7 @@ pub fn workers(world: &mut World<'_>, details: &[&Detail], now: Time) -> Vec<Opt
     let running = |d: &&Detail| ask(d).filter(|_| d.task.status == Status::Running);
     let asks: Vec<Option<Ask>> = details.iter().map(running).collect();
     let mut looks = world.host.look(&asks.iter().flatten().cloned().collect::<Vec<_>>()).into_iter();
-    let mut one = |(detail, ask): (&&Detail, Option<Ask>)| {
+    let one = |(detail, ask): (&&Detail, Option<Ask>)| {
         let ask = ask?;
         let look = looks.next()?;
         let (target, vitals) = match look.life {
@@ -40,7 +40,7 @@ pub fn workers(world: &mut World<'_>, details: &[&Detail], now: Time) -> Vec<Opt
         };
         Some(AtWork { look, target, vitals })
     };
-    details.iter().zip(asks).map(&mut one).collect()
+    details.iter().zip(asks).map(one).collect()
 }
 
 /// How the present attempt fares, and its worker where that lives and may be stopped.

@@ -244,30 +244,20 @@ impl<'a> Rules<'a> {
         rest
     }
 
-    /// A hold that is over by itself, or a provider that answers again. Where nobody knows one, only the hold tells. A block of
-    /// the breaker's has no end of its own (`until`), so only the provider tells: it answers again, or is not the one that refused.
+    /// A hold that is over by itself, a provider that answers again, or a profile that has another provider than the one that refused. Where
+    /// nobody knows a provider, only the hold tells. A block of the breaker's has no end of its own (`until`), so only the provider tells.
     fn may_go_on(&self, d: &Detail, until: Option<Time>) -> bool {
         let standing = self.router.standing_for(&d.task);
-        let is_over = match until {
-            Some(until) => until <= self.seen.now || was_given(d) || self.is_elsewhere(d),
-            None => self.was_refused_elsewhere(d),
-        };
+        let refused = if until.is_some() { held_for(d) } else { self.refused_last(d) };
+        let is_elsewhere = refused.is_some_and(|id| id.is_surely_other(&self.router.worker(&d.task).id()));
+        let is_over = is_elsewhere || until.is_some_and(|until| until <= self.seen.now || was_given(d));
         !standing.is_some_and(|(_, s)| s.is_held()) && (is_over || standing.is_some())
     }
 
-    /// Whether the provider that refused a task last is not its own any more: its profile got another one since.
-    fn was_refused_elsewhere(&self, d: &Detail) -> bool {
+    /// The provider that refused a task last.
+    fn refused_last(&self, d: &Detail) -> Option<Id> {
         let refused = |s: &&Sighting| s.task == d.task.id && s.news != News::Good;
-        let last = self.seen.routing.sightings.iter().filter(refused).max_by_key(|s| s.at);
-        last.is_some_and(|s| s.id.is_surely_other(&self.router.worker(&d.task).id()))
-    }
-
-    /// Whether a task is held for a provider that is not its own any more: its profile got another one since.
-    fn is_elsewhere(&self, d: &Detail) -> bool {
-        let Some((event, hold)) = our_hold(d) else { return false };
-        let refused_at = || policy::routing::facts::of_event(&d.task.id, event).map(|seen| seen.id);
-        let held_for = held_provider(hold).map(Id::of_shown).or_else(refused_at);
-        held_for.is_some_and(|id| id.is_surely_other(&self.router.worker(&d.task).id()))
+        self.seen.routing.sightings.iter().filter(refused).max_by_key(|s| s.at).map(|s| s.id.clone())
     }
 
     fn set_free(&mut self, w: &Waiting<'a>, probe: bool) {
@@ -454,6 +444,13 @@ fn part(tied: Tied<'_>) -> Parting {
         Tied::Shared(card) => Parting::Left(card.task.id.clone()),
         Tied::Own(card) => Parting::Closed(card.task.id.clone()),
     }
+}
+
+/// The provider that a task is held for.
+fn held_for(d: &Detail) -> Option<Id> {
+    let (event, hold) = our_hold(d)?;
+    let refused_at = || policy::routing::facts::of_event(&d.task.id, event).map(|seen| seen.id);
+    held_provider(hold).map(Id::of_shown).or_else(refused_at)
 }
 
 /// Whether a held task was given to its profile since it was held.
