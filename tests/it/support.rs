@@ -87,8 +87,8 @@ impl Ran {
     /// Stdout of a program that ended with 0, as JSON.
     #[track_caller]
     pub fn json(self) -> Value {
-        let text = self.ok();
-        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
+        self.assert().success();
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {self:?}"))
     }
 
     /// The stderr of a program that ended with this code: exactly one line.
