@@ -283,7 +283,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let done: BTreeSet<&String> =
         events.iter().filter(|(_, e)| e.kind == EventKind::Completed).map(|(task, _)| task).collect();
     let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
-    let Looked { facts, runtime, refused_keys } = look(site, &chosen, &survey, &rows, &still)?;
+    let Looked { facts, runtime, refused_keys, booted } = look(site, &chosen, &survey, &rows, &still)?;
     let long = board.events(now.plus(-dispatcher::BUSY), MAX_TICKS)?;
     let cadence = dispatcher::cadence(&mut *board, &runtime)?;
     let count = |status| rows.iter().filter(|t| t.status == status && !card::is_card(t)).count();
@@ -294,7 +294,9 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         facts,
         findings: survey.findings,
         blind: survey.blind,
-        idle: if board.is_own() { None } else { idle(&rows, &runtime, &long, cadence, now) },
+        idle: (!board.is_own() && !is_within(booted, now, STARTING))
+            .then(|| idle(&rows, &runtime, &long, cadence, now))
+            .flatten(),
         unknown,
         cut,
         counts: Counts {
@@ -402,6 +404,8 @@ struct Looked {
     facts: Vec<Facts>,
     runtime: Runtime,
     refused_keys: Vec<RefusedKey>,
+    /// When this machine was started.
+    booted: Time,
 }
 
 /// The keys that providers refuse now, by what the board shows.
@@ -511,12 +515,15 @@ fn look(
             });
         }
         let refused_keys = refused_keys(&router, now);
-        Ok(Looked { facts: all, runtime, refused_keys })
+        Ok(Looked { facts: all, runtime, refused_keys, booted: world.host.facts().boot_time })
     })
 }
 
 /// Seconds after which an attempt without any answer is worth a word: a worker takes a minute to start on a slow machine.
 const LONG: i64 = 300;
+
+/// Seconds after the start of a machine in which nobody misses a dispatcher: its gateway may be started last.
+const STARTING: i64 = 300;
 
 /// Ready work that nobody starts, since nobody dispatches. That is told once, and not of every task.
 fn idle(
