@@ -227,6 +227,7 @@ fn files(world: &mut World<'_>, seen: &mut Seen, now: Time, until: Instant) {
     let keys = &world.config.budget;
     let since = seen.since;
     let slow = |w: &Work| w.detail.place.path.as_deref().map(|path| format!("slow-tree:{path}"));
+    let all = worked_on(&seen.work, now);
     let mut order = order(seen.work.len(), now);
     // What took too long the last time comes last.
     order.sort_by_cached_key(|i| slow(&seen.work[*i]).is_some_and(|key| world.cache.was_sighted(&key)));
@@ -242,6 +243,11 @@ fn files(world: &mut World<'_>, seen: &mut Seen, now: Time, until: Instant) {
             seen.work[i].files = FilesSeen::unknown(why);
             continue;
         };
+        // Git has nothing to add.
+        if let Some(why) = worked_on_too(&all, i, began(d), |other| other == path) {
+            seen.work[i].files = FilesSeen::unknown(why);
+            continue;
+        }
         let left = until.saturating_duration_since(Instant::now());
         let mut is_slow = false;
         seen.work[i].files = if left.is_zero() {
@@ -276,26 +282,40 @@ fn order(n: usize, now: Time) -> Vec<usize> {
     all
 }
 
-/// Whose changes they are cannot be told where another task was worked on in the same tree since this one began.
-fn shared_folders(work: &mut [Work], now: Time) {
-    let folder = |w: &Work| {
-        let seen = w.files.changes.as_ref().map(|c| c.root.clone());
-        seen.or_else(|| w.detail.place.path.clone())
+/// The folder of a task, by git where git was asked, and when its newest attempt ended.
+struct WorkedOn {
+    task: String,
+    folder: Option<String>,
+    ended: Option<Time>,
+}
+
+fn worked_on(work: &[Work], now: Time) -> Vec<WorkedOn> {
+    let root = |w: &Work| w.files.changes.as_ref().map(|c| c.root.clone());
+    let one = |w: &Work| WorkedOn {
+        task: w.detail.task.id.clone(),
+        folder: root(w).or_else(|| w.detail.place.path.clone()),
+        ended: w.detail.newest_run().map(|r| r.ended_at.unwrap_or(now)),
     };
-    let ended = |w: &Work| w.detail.newest_run().map(|r| r.ended_at.unwrap_or(now));
-    let all: Vec<(String, Option<String>, Option<Time>)> =
-        work.iter().map(|w| (w.detail.task.id.clone(), folder(w), ended(w))).collect();
+    work.iter().map(one).collect()
+}
+
+/// Whose changes they are cannot be told where another task was worked on in the same tree since the `i`th one began.
+fn worked_on_too(all: &[WorkedOn], i: usize, from: Time, is_same: impl Fn(&str) -> bool) -> Option<String> {
+    let is_other = |(j, other): &(usize, &WorkedOn)| {
+        *j != i && other.folder.as_deref().is_some_and(&is_same) && other.ended.is_some_and(|end| from < end)
+    };
+    let (_, other) = all.iter().enumerate().find(is_other)?;
+    let id = &other.task;
+    Some(format!("{id} was worked on in the same tree since: whose changes they are cannot be told"))
+}
+
+fn shared_folders(work: &mut [Work], now: Time) {
+    let all = worked_on(work, now);
     for (i, w) in work.iter_mut().enumerate() {
-        let Some(root) = w.files.changes.as_ref().map(|c| c.root.clone()) else { continue };
-        let from = began(&w.detail);
-        let within =
-            |path: &str| path == root || path.strip_prefix(&root).is_some_and(|p| p.starts_with('/'));
-        let other = all.iter().enumerate().find(|(j, (_, theirs, end))| {
-            *j != i && theirs.as_deref().is_some_and(within) && end.is_some_and(|end| from < end)
-        });
-        if let Some((_, (id, ..))) = other {
-            let why =
-                format!("{id} was worked on in the same tree since: whose changes they are cannot be told");
+        let Some(root) = w.files.changes.as_ref().map(|c| &c.root) else { continue };
+        let is_within =
+            |path: &str| path == root || path.strip_prefix(root).is_some_and(|p| p.starts_with('/'));
+        if let Some(why) = worked_on_too(&all, i, began(&w.detail), is_within) {
             w.files = FilesSeen::unknown(why);
         }
     }
