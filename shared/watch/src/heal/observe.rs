@@ -9,6 +9,7 @@ use super::resume;
 use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
 use base::cause::Cause;
 use base::error::Result;
+use base::registry::HEAL;
 use base::time::Time;
 use board::{Detail, Event, EventKind, Rule, Status, Step, StepAction, Task, claim_host, hermes};
 use config::span::seconds;
@@ -196,7 +197,8 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
     let looked = world.later_than(pass);
     let board = world.board.id().clone();
     let mut sessions = session::observe(world, &details, now);
-    let (mut still_gone, mut still_stopped) = (BTreeSet::new(), BTreeSet::new());
+    let (mut still_gone, mut still_stopped, mut still_over) =
+        (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut tasks = Vec::new();
     for (detail, ask) in details.into_iter().zip(asks) {
         let mut worker = ask.as_ref().and_then(|_| looks.next());
@@ -237,6 +239,8 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
             let (task, run) = (&detail.task.id, detail.task.current_run.unwrap_or(0));
             sighted(&mut still_stopped, format!("stopped:{}:{task}:{run}", board.at))
         });
+        let over_since = over(&detail, now)
+            .map(|hold| sighted(&mut still_over, format!("over:{}:{}:{hold}", board.at, detail.task.id)));
         // How a worker of a lent task fares is looked at on the other board.
         let running = |_: &Look| detail.task.status == Status::Running && lent_to(&detail).is_none();
         let (target, vitals) = match worker.as_ref().filter(|w| w.life != Life::Unknown && running(w)) {
@@ -258,6 +262,7 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
             refused: told.keys().copied().collect(),
             left_open: runs_of(&told, Cause::ProtocolViolation),
             gone_since,
+            over_since,
             vitals,
             target,
             session,
@@ -266,7 +271,14 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
     }
     world.cache.forget(&format!("gone:{}:", board.at), &still_gone);
     world.cache.forget(&format!("stopped:{}:", board.at), &still_stopped);
+    world.cache.forget(&format!("over:{}:", board.at), &still_over);
     tasks
+}
+
+/// The end of a hold of `route-blocked`'s that is over by what it says itself, in seconds since 1970.
+fn over(detail: &Detail, now: Time) -> Option<i64> {
+    let (_, hold) = authorship::our_hold(detail).filter(|(event, _)| event.by() != Some(HEAL))?;
+    hold.get("until")?.as_i64().filter(|until| *until <= now.0)
 }
 
 /// A lent task is worked on while a process of this host works on the task of the other board. Which one is the worker is known there alone,

@@ -120,6 +120,9 @@ pub struct TaskSeen {
     pub left_open: Vec<i64>,
     /// When an earlier pass first saw this attempt's worker gone.
     pub gone_since: Option<Time>,
+    /// When a pass first saw that a hold of `route-blocked`'s on it was over, as it has been in each pass since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_since: Option<Time>,
     /// How the present attempt fares, by its agent's own log; `None` where nothing tells of it.
     #[serde(default)]
     pub vitals: Option<Vitals>,

@@ -470,9 +470,9 @@ impl Rules<'_> {
             return Verdict::Leave(why);
         }
         // route-blocked carries out what a card says, and lets the others go one by one. Where it does not run at all, they
-        // must not wait for ever.
+        // must not wait for ever. While no pass came, as on a machine that was off, it could not run either.
         let routed = event.by() != Some(HEAL);
-        if routed && self.awake_since(until) < ROUTED {
+        if routed && self.awake_since(t.over_since.map_or(until, |seen| seen.max(until))) < ROUTED {
             return Verdict::Leave("its hold is over; route-blocked carries on with it".into());
         }
         if let Some(quiet) = self.seen.quiet_until {

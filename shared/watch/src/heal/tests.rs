@@ -57,6 +57,7 @@ fn blank(status: Status) -> TaskSeen {
         refused: Vec::new(),
         left_open: Vec::new(),
         gone_since: None,
+        over_since: None,
         vitals: None,
         target: None,
         session: None,
@@ -759,6 +760,15 @@ fn holds_grow_end_and_are_bounded() {
     };
     says(hold(NOW.0 - 1, "heal"), "resume hold-over: held for 16m, the hold is over");
     says(hold(NOW.0 + 60, "heal"), "- held until");
+    // route-blocked lets its own go one by one. A machine that was off all night must not start them all in the first pass.
+    let routed = |over: i64, seen: Option<i64>| {
+        with!(hold(NOW.0 - over, "route-blocked"), |t| t.over_since = seen.map(ago))
+    };
+    says(routed(1_799, None), "- its hold is over; route-blocked carries on with it");
+    says(routed(1_800, None), "resume hold-over");
+    says(routed(30_000, Some(1_799)), "- its hold is over; route-blocked carries on with it");
+    says(routed(30_000, Some(1_800)), "resume hold-over");
+    says(routed(1_799, Some(2_000)), "- its hold is over; route-blocked carries on with it");
     says(hold(NOW.0 - 1, "somebody"), "- scheduled outside Watchbill");
     says(blank(Status::Scheduled), "- scheduled outside Watchbill");
     // Its card is gone without a word: nothing but a provider answers again by itself.
