@@ -12,9 +12,17 @@ pub fn is_task_id(s: &str) -> bool {
 /// Whether this may be the task id of any board (`PROJ-12`, `42`, `x.y`): one word that is not a path, option or markup. Only
 /// the board knows whether it is one.
 pub fn may_be_task_id(s: &str) -> bool {
-    let plain = |c: char| c.is_alphanumeric() || "_-.:/#@+".contains(c);
     let starts = s.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-    starts && s.len() <= MAX_ID && s.chars().all(plain) && !s.contains("..") && !s.contains("//")
+    starts
+        && s.len() <= MAX_ID
+        && s.chars().all(may_stand_in_task_id)
+        && !s.contains("..")
+        && !s.contains("//")
+}
+
+/// Whether this character may stand in the task id of a board.
+pub fn may_stand_in_task_id(c: char) -> bool {
+    c.is_alphanumeric() || "_-.:/#@+".contains(c)
 }
 
 /// Whether a name is one for a profile: `^[a-z0-9][a-z0-9_-]{0,63}$`, as Hermes 0.19 has it (`_PROFILE_ID_RE`); a board

@@ -1,6 +1,7 @@
 //! One time type: seconds since the epoch inside, RFC 3339 UTC in every machine output.
 
 use std::fmt;
+use std::path::Path;
 
 use chrono::Datelike;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -16,6 +17,13 @@ pub const DAY: i64 = 86_400;
 pub const LAST_SECOND: i64 = 100_000_000_000;
 
 impl Time {
+    /// When a file was last written; `None` where it cannot be asked.
+    pub fn written(file: &Path) -> Option<Time> {
+        let modified = std::fs::metadata(file).ok()?.modified().ok()?;
+        let since = modified.duration_since(std::time::UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_secs()).ok().map(Time)
+    }
+
     /// The wall clock. Only the command line reads it, once; everything else is handed the answer.
     pub fn of_clock() -> Time {
         Time(chrono::Utc::now().timestamp())

@@ -200,9 +200,12 @@ fn kinship(birth: Option<&Birth>, p: &Process, facts: &HostFacts) -> Kinship {
     match (&birth.boot, facts.is_this_boot(&birth.boot), ticks == birth.ticks) {
         (_, true, true) => Kinship::Same,
         (_, true, false) => Kinship::Differs,
-        (Boot::Id(_) | Boot::Within { .. }, false, _) => Kinship::OtherBoot,
+        (Boot::Id(_) | Boot::Within { .. }, false, false) => Kinship::OtherBoot,
+        (Boot::Within { id, .. }, false, true) if *id == facts.boot_id => Kinship::OtherBoot,
         (Boot::Epoch(_), false, false) => Kinship::Differs,
-        (Boot::Epoch(_), false, true) => Kinship::Doubtful,
+        // The same pid and the same tick in two boots: rather one boot with two ids. systemd-nspawn gives a container an id of its own, and a
+        // unit with a /proc of its own has that of the machine.
+        (_, false, true) => Kinship::Doubtful,
     }
 }
 

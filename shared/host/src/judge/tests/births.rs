@@ -104,9 +104,22 @@ fn a_recorded_birth() {
         ),
         (
             "other boot",
-            |w| (w.born(id("b0"), 1), w.present(Process { command: None, ..veiled(PID, 1) })).1,
+            |w| (w.born(id("b0"), 1), w.present(Process { command: None, ..veiled(PID, 2) })).1,
             Gone,
             "reboot",
+        ),
+        // One boot under two ids, as in a unit with a /proc of its own in a container of systemd-nspawn.
+        (
+            "another id of one boot",
+            |w| (w.born(id("b0"), 1), w.present(Process { command: None, ..veiled(PID, 1) })).1,
+            Unknown,
+            "cannot tell",
+        ),
+        (
+            "another id of one boot, by Hermes",
+            |w| (w.born(within("b0", 1), 1), w.present(process(PID, 1))).1,
+            Unknown,
+            "cannot tell",
         ),
         (
             "other boot by epoch",
