@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params};
+use rustix::fs::Access;
 
 pub use self::passes::{Did, Stored};
 use base::redact;
@@ -103,6 +104,12 @@ impl Cache {
             cache = Cache { path: cache.path, ..kept };
         }
         cache
+    }
+
+    /// Whether a later pass will know what this one saw, as far as that can be told: the file is there, and may be written.
+    pub fn is_kept(&self) -> bool {
+        // Asked by name: to close a file of one's own would drop the locks of SQLite on it.
+        self.path.as_deref().is_some_and(|path| rustix::fs::access(path, Access::WRITE_OK).is_ok())
     }
 
     /// What a pass reads that begins now, of a memory without a file. For simulated passes.

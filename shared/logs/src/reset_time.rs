@@ -29,8 +29,8 @@ mod tests;
 /// How far in the past a stated end may lie and still be one, in seconds: clocks differ and lines are late.
 const SLACK: i64 = 60;
 
-/// How far in the past a time of day may lie and still be that of today, in seconds. Who tries again soon after the end may be refused once more in the
-/// same words, and a log is read late: it is not the time of tomorrow, and when the limit ends is unknown.
+/// How far in the past a time of day may lie and still be that of today, in seconds. Who tries again soon after the end may be refused
+/// once more in the same words, and a log is read late. It is not the time of tomorrow: so long after it the provider is asked again.
 const JUST_PAST: i64 = 1_800;
 
 /// No limit we know of lasts longer, in seconds (35 days: a month and its rounding).
@@ -247,9 +247,17 @@ impl<Z: TimeZone> Now<'_, Z> {
         };
         let date = today.checked_add_days(Days::new(ahead))?;
         let first = self.moment(&zone, date.and_time(clock))?;
-        let past = self.at.since(first);
-        if past <= JUST_PAST {
-            return (past <= SLACK).then_some(first);
+        // Just after midnight the last one was yesterday.
+        let before = || self.moment(&zone, date.checked_sub_days(Days::new(again))?.and_time(clock));
+        let is_ahead = first > self.at;
+        let last = if is_ahead && !matches!(day, Some(Day::Tomorrow)) { before() } else { Some(first) };
+        if let Some((last, past)) = last.map(|last| (last, self.at.since(last)))
+            && (0..=JUST_PAST).contains(&past)
+        {
+            return Some(if past <= SLACK { last } else { last.plus(JUST_PAST + SLACK) });
+        }
+        if is_ahead {
+            return Some(first);
         }
         self.moment(&zone, date.checked_add_days(Days::new(again))?.and_time(clock))
     }

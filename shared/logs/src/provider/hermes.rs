@@ -36,7 +36,7 @@ pub(super) fn read(root: &Path, name: &str) -> Option<Said> {
         Said { profile: Profile { unreadable, ..Profile::default() }, ..Said::default() }
     });
     said.profile.name = name.into();
-    said.profile.written = written(&file);
+    said.profile.written = Time::written(&file);
     Some(said)
 }
 
@@ -46,13 +46,6 @@ fn is_there(folder: &Path) -> bool {
         Ok(meta) => meta.is_dir(),
         Err(e) => !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
     }
-}
-
-/// When a file was last written.
-fn written(path: &Path) -> Option<Time> {
-    let modified = std::fs::metadata(path).ok()?.modified().ok()?;
-    let since = modified.duration_since(std::time::UNIX_EPOCH).ok()?;
-    i64::try_from(since.as_secs()).ok().map(Time)
 }
 
 /// The folder of a profile; `None` where the name is not that of a profile: it comes from a row that any program may have

@@ -14,6 +14,10 @@ pub struct Id {
     pub profile: Option<String>,
 }
 
+fn bare(host: &str) -> &str {
+    host.strip_suffix(":443").or_else(|| host.strip_suffix(":80")).unwrap_or(host)
+}
+
 impl Id {
     /// From a name and a host as configurations and logs write them. `custom` and `auto` name nobody.
     pub fn new(name: Option<&str>, host: Option<&str>) -> Id {
@@ -21,7 +25,8 @@ impl Id {
         let name = name.map(clean).map(|n| n.strip_prefix("custom:").unwrap_or(&n).to_owned());
         Id {
             name: name.filter(|n| !matches!(n.as_str(), "" | "custom" | "auto" | "unknown")),
-            host: host.map(clean).filter(|h| !h.is_empty()),
+            // Of the port that says nothing, as in [`base::endpoint::host`].
+            host: host.map(clean).map(|h| bare(&h).to_owned()).filter(|h| !h.is_empty()),
             profile: None,
         }
     }

@@ -128,6 +128,9 @@ impl State {
 /// What lets a refused key be tried again besides the longest wait.
 pub const RETRIED: &str = "tried again once its configuration changes or a person unblocks a task";
 
+/// Seconds in which nothing was sent to a provider, after which its refusals are forgotten.
+pub const FORGOTTEN: i64 = 43_200;
+
 /// Numbers of the ledger, in seconds but for the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
@@ -152,8 +155,7 @@ impl Entry {
         if self.profile.is_some() && changed.is_some_and(|at| at > self.bad) {
             return State::HalfOpen;
         }
-        // Hours in which nobody tried it are no failures of its.
-        if self.strikes > policy.max_probes || self.bad.since(self.since) > policy.give_up {
+        if self.is_given_up(policy) {
             return State::GivenUp;
         }
         if now >= self.until {
@@ -165,6 +167,11 @@ impl Entry {
             Cause::Credential => State::CredentialBroken,
             _ => State::Limited,
         }
+    }
+
+    /// Whether it was tried as often or as long as allowed. Hours in which nobody tried it do not count.
+    fn is_given_up(&self, policy: &Policy) -> bool {
+        self.strikes > policy.max_probes || self.bad.since(self.since) > policy.give_up
     }
 
     /// Whom it is about, for people: a provider, or one profile's key.
@@ -205,28 +212,39 @@ impl Entry {
     }
 
     fn hold(&mut self, at: Time, resets: Option<Time>, policy: &Policy) {
+        self.until = resets
+            .filter(|r| *r > at)
+            .map(|r| r.min(at.plus(policy.hold_max)))
+            .unwrap_or_else(|| self.grown(at, policy));
+    }
+
+    /// The end of a hold that nobody stated.
+    fn grown(&self, at: Time, policy: &Policy) -> Time {
         let strikes = i64::from(self.strikes.saturating_sub(1));
         // Time mends no key: without a changed configuration or an operator who unblocks a task, only the longest wait tries it again.
         let first = if self.profile.is_some() { policy.hold_max } else { policy.hold };
-        let grown = at.plus(backoff(first, strikes, policy.hold_max, &self.key()));
-        let stated = resets.filter(|r| *r > at).map(|r| r.min(at.plus(policy.hold_max)));
-        // Who was refused again after the stated end waits longer each time: a limit for each minute says "in 1.2s" all night.
-        self.until = stated.map_or(grown, |stated| if strikes > 0 { stated.max(grown) } else { stated });
+        at.plus(backoff(first, strikes, policy.hold_max, &self.key()))
     }
 
     fn refused(&mut self, s: &Sighting, cause: Cause, resets: Option<Time>, policy: &Policy) {
         match self.good {
-            // It worked in between. Soon after, it is the same trouble still.
+            // It worked in between. Soon after, it is the same trouble still, but for a limit that ends when it says.
             Some(good) => {
-                let lasting = s.at.since(good) > policy.decay;
-                self.strikes = if lasting { 1 } else { self.strikes.saturating_add(1) };
-                self.since = if lasting { s.at } else { self.since };
+                let is_new = s.at.since(good) > policy.decay || resets.is_some_and(|at| at > s.at);
+                self.strikes = if is_new { 1 } else { self.strikes.saturating_add(1) };
+                self.since = if is_new { s.at } else { self.since };
                 self.hold(s.at, resets, policy);
             }
-            // A probe that failed.
+            // Nothing was sent there for longer than that is remembered, as by a machine that was off: a new trouble.
+            None if s.began.since(self.until) >= FORGOTTEN && !self.is_given_up(policy) => {
+                (self.strikes, self.since) = (1, s.at);
+                self.hold(s.at, resets, policy);
+            }
+            // A probe that failed. Each waits longer: a limit for each minute says "in 1.2s" all night.
             None if s.began >= self.until => {
                 self.strikes = self.strikes.saturating_add(1);
                 self.hold(s.at, resets, policy);
+                self.until = self.until.max(self.grown(s.at, policy));
             }
             // Who tried a refused key meanwhile showed once more that nobody mended it.
             None if self.profile.is_some() => self.hold(s.at, resets, policy),

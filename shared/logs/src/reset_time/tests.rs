@@ -39,12 +39,12 @@ fn forms_that_name_a_moment() {
             ("Service is available again at 14:05", Some("2026-11-21T14:05:00Z")),
             ("resets 8:21am", Some("2026-11-21T08:21:00Z")),
             // Just past: refused once more after it, or read late.
-            ("resets 8:20am", None),
-            ("available again at 07:52", None),
+            ("resets 8:20am", Some("2026-11-21T08:51:00Z")),
+            ("available again at 07:52", Some("2026-11-21T08:23:00Z")),
             ("available again at 07:50", Some("2026-11-22T07:50:00Z")),
             ("resets tomorrow at 3am", Some("2026-11-22T03:00:00Z")),
             ("resets Monday 9:00 AM", Some("2026-11-23T09:00:00Z")),
-            ("resets Sat 8am", None),
+            ("resets Sat 8am", Some("2026-11-21T08:31:00Z")),
             ("resets Sat 7am", Some("2026-11-28T07:00:00Z")),
             ("resets Sat 9am", Some("2026-11-21T09:00:00Z")),
             ("Weekly limit reached · resets Nov 24", Some("2026-11-25T00:00:00Z")),
@@ -282,6 +282,23 @@ fn the_year_turns() {
     check(&[("resets 12:30am (UTC)", Some("2027-01-01T00:30:00Z"))], at, &Tz::UTC);
 }
 
+#[test]
+fn just_after_midnight_the_last_end_was_yesterday() {
+    // A Friday.
+    let at = t("2026-11-27T00:10:00Z");
+    check(
+        &[
+            ("resets 11:55pm (UTC)", Some("2026-11-27T00:26:00Z")),
+            ("resets Thu 11:55pm", Some("2026-11-27T00:26:00Z")),
+            ("resets 11:35pm (UTC)", Some("2026-11-27T23:35:00Z")),
+            ("resets tomorrow 11:55pm", Some("2026-11-28T23:55:00Z")),
+            ("resets 12:09am", Some("2026-11-27T00:09:00Z")),
+        ],
+        at,
+        &Tz::UTC,
+    );
+}
+
 proptest! {
     #[test]
     fn never_panics_and_stays_in_bounds(
@@ -299,10 +316,7 @@ proptest! {
     #[test]
     fn any_clock_time_is_within_a_day(hour in 0..24_u32, minute in 0..60_u32, at in 1_700_000_000..1_900_000_000_i64) {
         let said = format!("resets {hour}:{minute:02} (America/New_York)");
-        match of(&said, Time(at), &Tz::UTC) {
-            Some(found) => prop_assert!((-SLACK..=25 * 3600).contains(&found.since(Time(at)))),
-            // Half an hour earlier the same words meant a time of that half hour.
-            None => prop_assert!(of(&said, Time(at - JUST_PAST), &Tz::UTC).unwrap().since(Time(at)) < 0),
-        }
+        let found = of(&said, Time(at), &Tz::UTC).unwrap();
+        prop_assert!((-SLACK..=25 * 3600).contains(&found.since(Time(at))));
     }
 }

@@ -97,6 +97,18 @@ fn who_is_refused_again_after_a_stated_end_waits_longer_each_time() {
 }
 
 #[test]
+fn a_limit_that_ends_when_it_says_is_held_no_longer_and_never_given_up() {
+    let mut all = Vec::new();
+    for k in 0..40 {
+        let at = k * 540;
+        all.push(seen(at, at - 60, News::Bad { cause: Cause::RateLimit, resets: Some(Time(NOW + at + 2)) }));
+        let e = entry(&all);
+        assert_eq!((e.until.since(e.bad), e.strikes), (2, 1), "refusal {k}");
+        all.push(seen(at + 480, at + 10, News::Good));
+    }
+}
+
+#[test]
 fn every_episode_ends_for_good_after_so_many_probes_or_so_long() {
     let mut all = vec![bad(0, -60)];
     for _ in 0..POLICY.max_probes {
@@ -106,8 +118,18 @@ fn every_episode_ends_for_good_after_so_many_probes_or_so_long() {
     }
     assert_eq!(state(&entry(&all), 0), State::GivenUp);
     assert_eq!(state(&entry(&[bad(0, -60)]), POLICY.give_up + 1), State::HalfOpen, "nobody tried it since");
-    let long = [bad(0, -60), bad(POLICY.give_up + 60, POLICY.give_up)];
+    let long = refused_for(POLICY.give_up + 60);
+    assert!(entry(&long).strikes <= POLICY.max_probes);
     assert_eq!(state(&entry(&long), POLICY.give_up + 60), State::GivenUp);
+    // A machine that was off tried nothing meanwhile.
+    let off = [bad(0, -60), bad(POLICY.give_up + 60, POLICY.give_up)];
+    assert_eq!(state(&entry(&off), POLICY.give_up + 60), State::Limited);
+}
+
+/// Refusals for so many seconds, each soon enough after the one before.
+fn refused_for(seconds: i64) -> Vec<Sighting> {
+    let steps = seconds / FORGOTTEN + 1;
+    (0..=steps).map(|k| bad(seconds * k / steps, seconds * k / steps - 1)).collect()
 }
 
 #[test]
@@ -120,7 +142,7 @@ fn what_refused_nothing_for_a_night_is_forgotten() {
     assert_eq!((left(&once, 43_199), left(&once, 43_200)), (1, 0));
     let twice = [bad(0, -60), bad(2_000, 1_900)];
     assert_eq!((left(&twice, 43_200), left(&twice, 45_200)), (1, 0));
-    let given_up = [bad(0, -60), bad(POLICY.give_up + 60, POLICY.give_up)];
+    let given_up = refused_for(POLICY.give_up + 60);
     assert_eq!(left(&given_up, POLICY.give_up + 90_000), 1, "nothing goes there before a person says so");
 }
 
