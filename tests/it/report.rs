@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{Ran, TestBoard, dead_pid, hostname, now, ran};
+use crate::support::{Ran, TestBoard, dead_pid, hostname, now, ran, settled};
 
 /// Asks on this board, and holds every row and file of it against what was there before.
 #[track_caller]
@@ -89,7 +89,7 @@ fn a_quiet_night_is_a_quiet_mail() {
     let b = TestBoard::new();
     b.add("t_00000001", "ready");
     // That nobody dispatches is told once, not of every task; and no more as soon as a dispatcher is seen.
-    let said = ask(&b, &[]).ok();
+    let said = ask(&b, &["--now", &settled(300).to_string()]).ok();
     assert!(said.ends_with("! no dispatcher is seen, and 1 ready task waits for one\n"), "{said}");
     b.sql(
         "INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000001', 'promoted', '{}', unixepoch())",

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::check::{stop, ticks, watched};
 use crate::dry::unchanged;
-use crate::support::{Ran, TestBoard, now, ran};
+use crate::support::{Ran, TestBoard, now, ran, settled};
 use crate::terminal;
 use crate::tools;
 
@@ -130,7 +130,9 @@ fn what_stands_still_with_nobody_who_goes_on_with_it_is_listed() {
     // Two hours later its dispatcher lives, has nothing to run, and starts it not.
     b.sql("UPDATE tasks SET created_at = created_at - 9000 WHERE id = 't_00000014'; DELETE FROM tasks WHERE id = 't_00000015'");
     b.sql("UPDATE task_events SET created_at = created_at - 9000 WHERE task_id = 't_00000014'");
-    let said = status(&b, &[]).ok();
+    let at = settled(7_200);
+    b.sql(&format!("UPDATE task_events SET created_at = {at} WHERE kind = 'promoted'"));
+    let said = status(&b, &["--now", &at.to_string()]).ok();
     assert!(
         said.contains("! t_00000014 Task t_00000014: ready, and a running dispatcher does not start it"),
         "{said}"

@@ -32,6 +32,13 @@ pub fn now() -> i64 {
     i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap()
 }
 
+/// Now, or where this machine was started later than so many seconds ago, the moment from which that excuses nobody.
+pub fn settled(seconds: i64) -> i64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap();
+    let booted: i64 = stat.lines().find_map(|line| line.strip_prefix("btime ")).unwrap().parse().unwrap();
+    now().max(booted + seconds + 10)
+}
+
 /// This machine's name, as Hermes writes it into claims.
 pub fn hostname() -> String {
     rustix::system::uname().nodename().to_str().unwrap().to_owned()

@@ -89,7 +89,9 @@ pub fn fault(
     lately: &mut Vec<(String, Event)>,
 ) -> Result<Option<String>> {
     let newest = newest(world.board, lately, pass.now)?;
-    let said = newest.wrong.as_ref().map(|wrong| format!("{}: {CORRECT}", wrong_row(wrong, pass.now)));
+    // Where this host is slow, it is not the row that is wrong.
+    let wrong = newest.wrong.as_ref().filter(|_| skew(world).and_then(skewed).is_none());
+    let said = wrong.map(|wrong| format!("{}: {CORRECT}", wrong_row(wrong, pass.now)));
     world.found.extend(said);
     Ok(judge(world, pass, newest.event.as_ref()))
 }
@@ -107,12 +109,14 @@ fn judge(world: &mut World<'_>, pass: &Pass, newest: Option<&(String, Event)>) -
         world.cache.forget(SET, &BTreeSet::new());
         world.cache.sight(SET, pass.now);
     }
-    let skew = world.hosts.as_ref().and_then(|all| {
-        let me = world.host.facts().hostname;
-        all.hosts.iter().find(|h| h.host == me).map(|h| h.skew_ms)
-    });
     // A host that is off sees events of the others in its future: it is not they who are wrong.
-    skew.and_then(skewed).or_else(|| judged(moved, newest, pass.now))
+    skew(world).and_then(skewed).or_else(|| judged(moved, newest, pass.now))
+}
+
+/// By how many milliseconds this host is ahead of its board, where several hosts share that.
+fn skew(world: &World<'_>) -> Option<i64> {
+    let (all, me) = (world.hosts.as_ref()?, world.host.facts().hostname);
+    all.hosts.iter().find(|h| h.host == me).map(|h| h.skew_ms)
 }
 
 /// Whether something happened in the last `most` seconds. What is far in the future did not: it would count as new for ever.
@@ -206,6 +210,11 @@ pub fn woke(world: &World<'_>, now: Time) -> Option<Time> {
     let wakes = world.host.slept().and_then(|slept| has_slept(world.cache, &boot, slept)) == Some(true);
     let woke = || world.cache.newest(WOKE).map(|(_, at)| at.min(now));
     if wakes { Some(now) } else { woke() }
+}
+
+/// Since when this machine is on and awake, as far as is known: before that nobody on it could do anything.
+pub fn up_since(world: &World<'_>, now: Time) -> Option<Time> {
+    Some(world.host.facts().boot_time).max(woke(world, now)).filter(|at| *at <= now)
 }
 
 /// The seconds by which the clock moved, where they are too many.

@@ -207,7 +207,17 @@ impl<'a> Starts<'a> {
     }
 }
 
-/// Those of these cards that nobody has taken for `patience` seconds because a dispatcher that works has no place for them: other work
+/// What is asked about cards that may wait for their turn.
+pub struct InTurn<'a> {
+    /// The open rows of the board.
+    pub rows: &'a [Task],
+    /// Seconds after which it is asked at all.
+    pub patience: i64,
+    /// Since when a card could be taken, where it waited longer.
+    pub since: Option<Time>,
+}
+
+/// Those of these cards that nobody has taken for so long because a dispatcher that works has no place for them: other work
 /// has those, and nothing that comes behind them was started. So long a card waits for its turn, but no longer than [`PASSED_OVER`].
 ///
 /// # Errors
@@ -215,13 +225,13 @@ impl<'a> Starts<'a> {
 pub fn in_turn<'a>(
     board: &mut dyn Board,
     runtime: &Runtime,
-    rows: &[Task],
+    ask: &InTurn<'_>,
     cards: impl Iterator<Item = &'a Detail>,
     now: Time,
-    patience: i64,
 ) -> Result<BTreeSet<String>> {
+    let rows = ask.rows;
     let late: Vec<(&Detail, i64)> =
-        cards.filter_map(|card| Some((card, late(card, now, patience)?))).collect();
+        cards.filter_map(|card| Some((card, late(card, now, ask.patience, ask.since)?))).collect();
     let Some(longest) = late.iter().map(|(_, waited)| *waited).max().filter(|_| !board.is_own()) else {
         return Ok(BTreeSet::new());
     };
@@ -243,8 +253,9 @@ pub fn started(board: &mut dyn Board, rows: &[Task], events: &[(String, Event)])
 }
 
 /// For how long nobody has taken a card, where that is longer than `patience` and not longer than any wait for its turn.
-fn late(card: &Detail, now: Time, patience: i64) -> Option<i64> {
-    Some(now.since(untaken(card, now, patience)?)).filter(|waited| *waited < PASSED_OVER)
+fn late(card: &Detail, now: Time, patience: i64, since: Option<Time>) -> Option<i64> {
+    let waits_since = Some(untaken(card, now, patience)?).max(since)?;
+    Some(now.since(waits_since)).filter(|waited| (patience..PASSED_OVER).contains(waited))
 }
 
 /// Seconds for which a place that became free may not be taken again yet: some ticks of a dispatcher.
@@ -282,7 +293,7 @@ fn waits(
 }
 
 /// Seconds after which ready work on a board without a dispatcher needs a person, where no worker of its profile is at work.
-const UNCLAIMED: i64 = 3_600;
+pub const UNCLAIMED: i64 = 3_600;
 
 /// Who works on a task, and since when: of each one that is for no profile and runs or was claimed, and of those that run for a profile
 /// without a sign of life for [`STALLED`] seconds.
@@ -543,7 +554,7 @@ mod tests {
         }
         assert!(!waits(&guarded, &alive, &long, &[], &first, NOW, 1_900), "Hermes' guard holds it back");
 
-        let late = |seconds: i64| late(&card(seconds), NOW, 1_800);
+        let late = |seconds: i64| late(&card(seconds), NOW, 1_800, None);
         assert_eq!(
             [late(1_799), late(1_800), late(7_199), late(7_200)],
             [None, Some(1_800), Some(7_199), None]

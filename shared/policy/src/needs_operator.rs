@@ -77,13 +77,22 @@ pub fn held_for(d: &Detail) -> Option<(&Value, Cause)> {
 }
 
 /// Why a task that is held or has an open card needs a person all the same: its key was refused, or a quota or the money at its
-/// provider is used up. A watcher that knew another profile for it would have moved it. `None` while it runs, since nothing holds
-/// it then.
+/// provider is used up. A watcher that knew another profile for it would have moved it. `None` while it runs, since
+/// nothing holds it then.
 pub fn lacking(d: &Detail) -> Option<Lacking> {
     if d.task.status == Status::Running {
         return None;
     }
     held_for(d).and_then(|(_, cause)| Lacking::of(cause))
+}
+
+/// When the limit ends that the newest attempt at a task ran into, where its provider stated that: then time mends it, whatever else
+/// would.
+pub fn stated_end(d: &Detail) -> Option<Time> {
+    let run = d.newest_run()?.id;
+    let ours = d.events.iter().rev().filter(|e| authorship::is_ours(e)).filter_map(Event::trail);
+    let of_run = |trail: &&Value| trail.get("run").and_then(Value::as_i64) == Some(run);
+    ours.filter(of_run).find_map(|trail| trail.get("resets")?.as_i64()).map(Time)
 }
 
 /// The error with which the starts of a task's worker fail, where another start meets the same: a path, a right or a program of this

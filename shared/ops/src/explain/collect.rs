@@ -12,6 +12,7 @@ use crate::report::BoardReport;
 use base::cause::Cause;
 use base::count::things_or;
 use base::error::{Error, Kind, Result};
+use base::names::may_stand_in_task_id;
 use base::registry::{NAMES, ROUTE_BLOCKED};
 use base::time::{Time, words};
 use board::kept::Kept;
@@ -31,7 +32,7 @@ use policy::authorship;
 use policy::cards::queue::Places;
 use policy::cards::writer::deciders;
 use policy::clock::{self, is_within};
-use policy::dispatcher::{self, MAX_TICKS, TICKED, is_tick};
+use policy::dispatcher::{self, InTurn, MAX_TICKS, TICKED, is_tick};
 use policy::endless::{self, Endless};
 use policy::remedy::{self, Lacking};
 use policy::routing;
@@ -260,9 +261,8 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let blind = runtime.blind();
     survey.findings.retain(|f| !blind.iter().any(|why| f.starts_with(why)));
     unknown.extend(blind.into_iter().map(str::to_owned));
-    let ends_word = |c: char| !c.is_alphanumeric() && !"_-.".contains(c);
-    let words = survey.findings.iter().flat_map(|f| f.split(ends_word));
-    let named: BTreeSet<&str> = words.map(|word| word.trim_end_matches('.')).collect();
+    let words = survey.findings.iter().flat_map(|f| f.split(|c| !may_stand_in_task_id(c)));
+    let named: BTreeSet<&str> = words.map(|word| word.trim_end_matches(['.', ':'])).collect();
     let found = |t: &Task| named.contains(t.id.as_str());
     let still = Standstill::of(site, &mut *board, &rows)?;
     let left = |t: &Task| {
@@ -381,13 +381,22 @@ fn passed_over(
         return Ok(BTreeSet::new());
     }
     let now = site.set().now;
+    let up = site.look(board, |world| Ok(clock::up_since(world, now)))?;
+    // While this machine was off nobody on it could start anything.
+    let was_off = |seconds: i64| !board.is_shared() && up.is_some_and(|up| now.since(up) < seconds);
+    let (was_off_lately, was_off_long) = (was_off(dispatcher::UNCLAIMED), was_off(dispatcher::PASSED_OVER));
     let events = board.events(now.plus(-dispatcher::PASSED_OVER), MAX_TICKS)?;
     let done = dispatcher::started(board, rows, &events)?;
     if own_board {
         let workers = dispatcher::workers(board, rows, &done, &events, now)?;
-        let mut left = dispatcher::unclaimed(rows, &done, &events, &workers, now);
-        left.extend(dispatcher::waits_for_nothing(rows, links, &events, now));
+        let mut left = dispatcher::waits_for_nothing(rows, links, &events, now);
+        if !was_off_lately {
+            left.extend(dispatcher::unclaimed(rows, &done, &events, &workers, now));
+        }
         return Ok(left);
+    }
+    if was_off_long {
+        return Ok(BTreeSet::new());
     }
     let mut left = dispatcher::passed_over(rows, &done, &events, now);
     left.extend(dispatcher::not_promoted(rows, links, &events, now));
@@ -450,7 +459,10 @@ fn look(
         let near: BTreeSet<String> = details.iter().flat_map(|d| kin(d).chain(card_of(d))).collect();
         let near = world.board.look(&near.into_iter().collect::<Vec<_>>())?;
         let in_turn = match wedged {
-            None => dispatcher::in_turn(world.board, &runtime, rows, near.iter(), now, patience)?,
+            None => {
+                let ask = InTurn { rows, patience, since: None };
+                dispatcher::in_turn(world.board, &runtime, &ask, near.iter(), now)?
+            }
             Some(_) => BTreeSet::new(),
         };
         let known = &runtime.profiles;

@@ -33,7 +33,7 @@ const MAX_PROFILES: usize = 256;
 const LATELY: i64 = 3_600;
 const MAX_ASKED: usize = 32;
 /// Seconds after which nothing sent counts any more: a night.
-pub(crate) const NIGHT: i64 = 43_200;
+pub use logs::provider::ledger::FORGOTTEN as NIGHT;
 
 /// Everything the router is asked about.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -9,7 +9,6 @@ use super::resume;
 use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
 use base::cause::Cause;
 use base::error::Result;
-use base::registry::HEAL;
 use base::time::Time;
 use board::{Detail, Event, EventKind, Rule, Status, Step, StepAction, Task, claim_host, hermes};
 use config::span::seconds;
@@ -197,8 +196,9 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
     let looked = world.later_than(pass);
     let board = world.board.id().clone();
     let mut sessions = session::observe(world, &details, now);
-    let (mut still_gone, mut still_stopped, mut still_over) =
-        (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    // What nobody remembers would be seen for the first time in each pass.
+    let is_kept = !pass.clock_given && world.cache.is_kept();
+    let mut still = BTreeSet::new();
     let mut tasks = Vec::new();
     for (detail, ask) in details.into_iter().zip(asks) {
         let mut worker = ask.as_ref().and_then(|_| looks.next());
@@ -218,6 +218,9 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
         });
         // A worker that lives has not ended on anything, whatever it said last.
         let lives = is_alive(worker.as_ref());
+        let output_at = (lives && abroad.is_none() && detail.is_beaten_for())
+            .then(|| Time::written(Path::new(detail.words_file()?)))
+            .flatten();
         let left = reading.as_ref().filter(|r| lives && r.is_left).and_then(|r| r.modified);
         let told = reading.as_ref().filter(|_| !lives).map(|r| told(&detail, r)).unwrap_or_default();
         let (log, log_at) = match reading.filter(|_| !lives) {
@@ -228,19 +231,24 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
             Some(s) if matches!(log, LogEnd::Absent | LogEnd::NoEvidence) => s.end.clone(),
             _ => log,
         };
-        let mut sighted = |still: &mut BTreeSet<String>, key: String| {
+        let mut sighted = |key: String| {
             let since = world.cache.sight(&key, looked);
             still.insert(key);
             since
         };
-        let gone_since = waits(&detail, worker.as_ref())
-            .map(|key| sighted(&mut still_gone, format!("gone:{}:{key}", board.at)));
+        let gone_since =
+            waits(&detail, worker.as_ref()).map(|key| sighted(format!("gone:{}:{key}", board.at)));
         let stopped_since = worker.as_ref().filter(|w| !w.stopped.is_empty()).map(|_| {
             let (task, run) = (&detail.task.id, detail.task.current_run.unwrap_or(0));
-            sighted(&mut still_stopped, format!("stopped:{}:{task}:{run}", board.at))
+            sighted(format!("stopped:{}:{task}:{run}", board.at))
         });
-        let over_since = over(&detail, now)
-            .map(|hold| sighted(&mut still_over, format!("over:{}:{}:{hold}", board.at, detail.task.id)));
+        let ended = over(&detail, now).filter(|_| is_kept);
+        let over_since = ended.map(|hold| sighted(format!("over:{}:{}:{hold}", board.at, detail.task.id)));
+        let unreadable_since =
+            Some(&log).filter(|log| is_kept && matches!(log, LogEnd::Unreadable(_))).map(|_| {
+                let run = detail.newest_run().map_or(0, |run| run.id);
+                sighted(format!("unreadable:{}:{}:{run}", board.at, detail.task.id))
+            });
         // How a worker of a lent task fares is looked at on the other board.
         let running = |_: &Look| detail.task.status == Status::Running && lent_to(&detail).is_none();
         let (target, vitals) = match worker.as_ref().filter(|w| w.life != Life::Unknown && running(w)) {
@@ -257,27 +265,32 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
             worker,
             log,
             log_at,
+            output_at,
             left,
             stopped_since,
             refused: told.keys().copied().collect(),
             left_open: runs_of(&told, Cause::ProtocolViolation),
             gone_since,
             over_since,
+            unreadable_since,
             vitals,
             target,
             session,
             resume: None,
         });
     }
-    world.cache.forget(&format!("gone:{}:", board.at), &still_gone);
-    world.cache.forget(&format!("stopped:{}:", board.at), &still_stopped);
-    world.cache.forget(&format!("over:{}:", board.at), &still_over);
+    // A pass over one task says nothing of the others.
+    if pass.only.is_none() {
+        for what in ["gone", "stopped", "over", "unreadable"] {
+            world.cache.forget(&format!("{what}:{}:", board.at), &still);
+        }
+    }
     tasks
 }
 
-/// The end of a hold of `route-blocked`'s that is over by what it says itself, in seconds since 1970.
+/// The end of a watcher's hold that is over by what it says itself, in seconds since 1970.
 fn over(detail: &Detail, now: Time) -> Option<i64> {
-    let (_, hold) = authorship::our_hold(detail).filter(|(event, _)| event.by() != Some(HEAL))?;
+    let (_, hold) = authorship::our_hold(detail)?;
     hold.get("until")?.as_i64().filter(|until| *until <= now.0)
 }
 

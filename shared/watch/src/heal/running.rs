@@ -322,6 +322,8 @@ impl Rules<'_> {
         if let Some(verdict) = self.still_at_work(t) {
             return verdict;
         }
+        // While no pass came nobody could mend it.
+        let waited = t.unreadable_since.map_or(waited, |since| waited.min(self.awake_since(since)));
         if waited < BLIND {
             let left = words(BLIND - waited);
             return Verdict::Blind(format!(

@@ -106,6 +106,9 @@ pub struct TaskSeen {
     pub log: LogEnd,
     /// When that log was last written.
     pub log_at: Option<Time>,
+    /// When the command of `board run` that works on it last wrote anything, where that lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_at: Option<Time>,
     /// Since when its living worker has said, by its exit code in the log, that it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<Time>,
@@ -120,9 +123,12 @@ pub struct TaskSeen {
     pub left_open: Vec<i64>,
     /// When an earlier pass first saw this attempt's worker gone.
     pub gone_since: Option<Time>,
-    /// When a pass first saw that a hold of `route-blocked`'s on it was over, as it has been in each pass since.
+    /// When a pass first saw that a watcher's hold on it was over, as it has been in each pass since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_since: Option<Time>,
+    /// When a pass first saw that its log cannot be read, as it has been in each pass since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable_since: Option<Time>,
     /// How the present attempt fares, by its agent's own log; `None` where nothing tells of it.
     #[serde(default)]
     pub vitals: Option<Vitals>,

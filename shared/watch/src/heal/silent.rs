@@ -53,10 +53,11 @@ impl Rules<'_> {
 
     /// Until when the newest sign of life of a worker is good.
     fn heard(&self, t: &TaskSeen) -> Time {
-        let written = t.vitals.as_ref().and_then(|vitals| vitals.active).filter(|at| self.is_sane(*at));
+        let sane = |at: Option<Time>| at.filter(|at| self.is_sane(*at));
+        let written = sane(t.vitals.as_ref().and_then(|vitals| vitals.active));
         // Where an agent writes down what it does, the beats of `board run` say no more.
         if let Some(written) = written.filter(|_| t.detail.is_beaten_for()) {
-            return written.max(t.log_at.unwrap_or(written));
+            return written.max(sane(t.output_at).unwrap_or(written));
         }
         let sign = self.seen.now.plus(-self.quiet(t));
         let sign = written.map_or(sign, |written| sign.max(written));

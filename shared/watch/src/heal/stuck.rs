@@ -490,6 +490,7 @@ impl Rules<'_> {
             // An orchestrator whose decision was refused, or who made none, is asked again first.
             let is_recent = |card: &&Detail| {
                 let heard = answer::read_in(card).map_or(answer::finished(card), |e| e.at);
+                let heard = t.over_since.map_or(heard, |seen| heard.max(seen));
                 self.is_sane(heard) && self.seen.now.since(heard) < ROUTED
             };
             if let Some(card) = self.answered(d).find(is_recent) {

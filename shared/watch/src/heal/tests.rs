@@ -58,6 +58,8 @@ fn blank(status: Status) -> TaskSeen {
         left_open: Vec::new(),
         gone_since: None,
         over_since: None,
+        unreadable_since: None,
+        output_at: None,
         vitals: None,
         target: None,
         session: None,
@@ -359,7 +361,13 @@ fn what_others_write_into_the_log_of_a_dead_worker_is_waited_for_as_long_as_its_
         t.detail.task.started_at = Some(ago(30_000));
         t.detail.runs[0].started_at = ago(30_000);
     });
-    says(long, "hand-over log-unreadable");
+    says(long.clone(), "hand-over log-unreadable");
+    // A machine that was off all night could not read it either.
+    says(
+        with!(long.clone(), |t| t.unreadable_since = Some(ago(60))),
+        "? worker 42 gone, but its log cannot be read",
+    );
+    says(with!(long, |t| t.unreadable_since = Some(ago(21_600))), "hand-over log-unreadable");
 }
 
 #[test]

@@ -18,7 +18,9 @@ use policy::authorship::{self, our_hold};
 use policy::cards::identity;
 use policy::cards::steps::{card_id, card_row};
 use policy::cards::writer::deciders;
+use policy::needs_operator::stated_end;
 use policy::remedy::Lacking;
+use policy::routing::facts::NIGHT;
 use policy::routing::holds::let_go;
 use policy::routing::moving::{Parting, Why, ask, held_provider, is_ours_to_move, newest_stop, until};
 use policy::routing::router::{Ask, Choice, Release, Target};
@@ -46,6 +48,8 @@ struct Waiting<'a> {
     lasting: Option<Cause>,
     /// When its hold ends; `None` where it is not held yet.
     until: Option<Time>,
+    /// When to look again, where nothing else tells.
+    again: Option<Time>,
     /// Why nobody else takes it, once that was asked.
     because: String,
 }
@@ -87,8 +91,16 @@ impl<'a> Rules<'a> {
         }
         let tied = self.tied(d);
         let of = |cause: Option<Cause>, blocker: Blocker, until: Option<Time>| {
-            let waiting =
-                || Waiting { d, tied, blocker, cause, lasting: None, until, because: String::new() };
+            let waiting = || Waiting {
+                d,
+                tied,
+                blocker,
+                cause,
+                lasting: None,
+                until,
+                again: None,
+                because: String::new(),
+            };
             blocker.lies_with_provider().then(waiting)
         };
         match d.task.status {
@@ -103,8 +115,9 @@ impl<'a> Rules<'a> {
                     self.leave_until(d, super::UNJUDGED, ends);
                     return None;
                 }
-                // No time mends a refused key or a used-up quota; another profile does.
-                let lasting = cause.filter(|cause| !routed && Lacking::of(*cause).is_some());
+                // No time mends a refused key, or a used-up quota without a stated end; another profile does.
+                let is_mended = cause == Some(Cause::Quota) && stated_end(d).is_some();
+                let lasting = cause.filter(|cause| !routed && !is_mended && Lacking::of(*cause).is_some());
                 Some(Waiting { lasting, ..waiting })
             }
             Status::Blocked => of(None, self.blocker_of(d, tied)?, None),
@@ -228,13 +241,16 @@ impl<'a> Rules<'a> {
         let mut rest = Vec::new();
         for mut w in waiting {
             let given_up = self.router.state_for(&w.d.task) == State::GivenUp;
-            if w.lasting.is_some() || (!self.may_go_on(w.d, w.until) && !given_up) {
+            let may_go_on = self.may_go_on(w.d, w.until) || given_up || self.is_forgotten(&w);
+            if w.lasting.is_some() || !may_go_on {
                 rest.push(w);
                 continue;
             }
             match self.router.release_for(&w.d.task) {
                 Release::Go { probe } => self.set_free(&w, probe),
-                Release::Wait { why, .. } => {
+                Release::Wait { until, why } => {
+                    // Of a provider that refused nothing of late only this tells when to look again.
+                    w.again = self.router.standing_for(&w.d.task).is_none().then_some(until);
                     w.because = why;
                     rest.push(w);
                 }
@@ -248,22 +264,42 @@ impl<'a> Rules<'a> {
     /// nobody knows a provider, only the hold tells. A block of the breaker's has no end of its own (`until`), so only the provider tells.
     fn may_go_on(&self, d: &Detail, until: Option<Time>) -> bool {
         let standing = self.router.standing_for(&d.task);
-        let refused = if until.is_some() { held_for(d) } else { self.refused_last(d) };
-        let is_elsewhere = refused.is_some_and(|id| id.is_surely_other(&self.router.worker(&d.task).id()));
-        let is_over = is_elsewhere || until.is_some_and(|until| until <= self.seen.now || was_given(d));
+        let is_over =
+            self.is_elsewhere(d, until) || until.is_some_and(|until| until <= self.seen.now || was_given(d));
         !standing.is_some_and(|(_, s)| s.is_held()) && (is_over || standing.is_some())
     }
 
-    /// The provider that refused a task last.
-    fn refused_last(&self, d: &Detail) -> Option<Id> {
+    /// Whether a task was blocked so long ago that no refusal of its provider is remembered, as after a night in which this machine was off.
+    /// Time mends no key.
+    fn is_forgotten(&self, w: &Waiting<'_>) -> bool {
+        let is_old = || newest_stop(w.d).is_some_and(|e| self.seen.now.since(e.at) >= NIGHT);
+        let is_mended_by_time = w.blocker == Blocker::RateLimited && w.d.task.status == Status::Blocked;
+        is_mended_by_time && is_old() && self.router.standing_for(&w.d.task).is_none()
+    }
+
+    /// Whether a task was refused by another provider than the one that its profile has now. Of a block of the breaker's nobody noted the
+    /// provider: what its log names may be a fallback inside Hermes, unless the configuration of the profile changed since.
+    fn is_elsewhere(&self, d: &Detail, until: Option<Time>) -> bool {
+        let refused = if until.is_some() { held_for(d) } else { self.refused_before_change(d) };
+        refused.is_some_and(|id| id.is_surely_other(&self.router.worker(&d.task).id()))
+    }
+
+    /// The provider that refused a task last, where the configuration of its profile changed since.
+    fn refused_before_change(&self, d: &Detail) -> Option<Id> {
+        let changed = self.router.worker(&d.task).changed?;
         let refused = |s: &&Sighting| s.task == d.task.id && s.news != News::Good;
-        self.seen.routing.sightings.iter().filter(refused).max_by_key(|s| s.at).map(|s| s.id.clone())
+        let last = self.seen.routing.sightings.iter().filter(refused).max_by_key(|s| s.at)?;
+        (last.at < changed).then(|| last.id.clone())
     }
 
     fn set_free(&mut self, w: &Waiting<'a>, probe: bool) {
         let provider = self.router.worker(&w.d.task).id();
         let why = match probe {
             true => Why::new(Rule::Probe, format!("the hold of {provider} is over; this one tries first")),
+            false if self.is_elsewhere(w.d, w.until) => Why::new(
+                Rule::HoldOver,
+                format!("another provider refused it, and {provider} is its own now"),
+            ),
             false => Why::new(Rule::HoldOver, format!("{provider} answers again, or its hold is over")),
         };
         let why = why.cause(w.cause);
@@ -316,15 +352,18 @@ impl<'a> Rules<'a> {
             return;
         }
         let since = our_hold(w.d).and_then(|(_, hold)| hold.get("since")?.as_i64()).map_or(now, Time);
-        if now.since(since) > seconds(self.config.routing.give_up) {
-            let waited = words(now.since(since));
+        // While this machine was off nobody refused anything.
+        let refused_for = self.router.standing_for(&w.d.task).map_or(0, |(entry, _)| now.since(entry.since));
+        let waited = now.since(since).min(refused_for);
+        if waited > seconds(self.config.routing.give_up) {
+            let waited = words(waited);
             self.give_up(&w, format!("held for {waited}, and nobody could take it"));
             return;
         }
         // A place or an answer of the provider releases it before; so each look may be later than the one before, and three
         // hundred that wait do not write three hundred events every few minutes.
         let (least, most) = (seconds(self.config.heal.hold), seconds(self.config.heal.hold_max));
-        let later = now.plus(now.since(since).clamp(least, most.max(least)));
+        let later = w.again.unwrap_or(now.plus(now.since(since).clamp(least, most.max(least))));
         // The first hold is as long as its provider said; only one that outlives that looks less and less often.
         let until = match (ends, w.until) {
             (Some(ends), None) => ends.max(now.plus(1)),

@@ -16,8 +16,9 @@ use policy::routing::router::Router;
 
 use base::time::Time;
 use logs::LogEnd;
+use policy::dispatcher::InTurn;
 use policy::needs_operator::is_nobodys;
-use policy::runtime::LogAsk;
+use policy::runtime::{Dispatcher, LogAsk, Runtime};
 use policy::worktree_note::{self, TreeNotes};
 use policy::{Pass, Profiles, World};
 use policy::{authorship, clock, dispatcher};
@@ -47,6 +48,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         tasks: Vec::new(),
         guarded: BTreeMap::new(),
         in_turn: BTreeSet::new(),
+        takers_since: None,
         trees: BTreeMap::new(),
     };
     let mut lately = world.board.events(now.plus(-LATELY), MAX_EVENTS)?;
@@ -79,10 +81,12 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     }
     let found: Vec<_> = seen.cards.iter().filter_map(|c| c.sighting(&seen.routing, now)).collect();
     seen.routing.sightings.extend(found);
+    seen.takers_since = takers_since(world, pass, &seen, &runtime);
     let patience = seconds(world.config.routing.unclaimed);
     seen.guarded = guarded(&rows, &lately, now, patience);
     let cards = seen.cards.iter().map(|c| &c.detail);
-    seen.in_turn = dispatcher::in_turn(world.board, &runtime, &rows, cards, now, patience)?;
+    let ask = InTurn { rows: &rows, patience, since: seen.takers_since };
+    seen.in_turn = dispatcher::in_turn(world.board, &runtime, &ask, cards, now)?;
     let more = more(&rows, &seen, world, &runtime.profiles).into_iter();
     let more: BTreeSet<String> = more.filter(|id| !wanted.contains(id)).collect();
     let ended = ended(&rows, &lately).into_iter().filter(|id| !wanted.contains(id));
@@ -96,6 +100,22 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     in_order(&mut seen.tasks);
     seen.trees = trees(world, &seen, pass);
     Ok(seen)
+}
+
+/// Since when the cards could be taken. In a night in which the machine was off nobody could.
+fn takers_since(world: &mut World<'_>, pass: &Pass, seen: &Seen, runtime: &Runtime) -> Option<Time> {
+    if pass.clock_given {
+        return None;
+    }
+    let prefix = format!("dispatcher:{}", world.board.id().at);
+    let is_alive = matches!(runtime.dispatcher, Dispatcher::Alive(_)) && !seen.cards.is_empty();
+    let dispatcher = if is_alive && world.cache.is_kept() {
+        Some(world.cache.sight(&prefix, pass.now))
+    } else {
+        world.cache.forget(&prefix, &BTreeSet::new());
+        None
+    };
+    dispatcher.max(clock::steady_since(world, pass)).max(clock::up_since(world, pass.now))
 }
 
 /// The trees of what is about to be reassigned. Deciding twice is cheap, and git is not.

@@ -52,6 +52,9 @@ pub struct Seen {
     /// Cards that nobody has taken for long because other work has the places of a dispatcher that works.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub in_turn: BTreeSet<String>,
+    /// Since when a card could be taken, as far as passes saw: this machine is on and awake, and a dispatcher runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takers_since: Option<Time>,
     /// Working trees of tasks that this pass reassigns, by task.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trees: TreeNotes,

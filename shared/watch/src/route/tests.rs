@@ -64,6 +64,11 @@ fn refused(host: &str, cause: Cause, seconds: i64) -> Sighting {
     }
 }
 
+/// Refusals of a provider for three days and more, each after a try.
+fn refused_for_days(host: &str) -> Vec<Sighting> {
+    (1..=10).rev().map(|k| refused(host, Cause::RateLimit, 30_000 * k)).collect()
+}
+
 fn sent(n: usize, host: &str, seconds: i64, is_open: bool) -> Vec<Sent> {
     let one = |i: usize| Sent {
         task: format!("t_{i:08x}"),
@@ -102,6 +107,7 @@ fn seen(routing: Routing) -> Seen {
         tasks: Vec::new(),
         guarded: std::collections::BTreeMap::new(),
         in_turn: std::collections::BTreeSet::new(),
+        takers_since: None,
         trees: std::collections::BTreeMap::new(),
     }
 }

@@ -147,6 +147,11 @@ fn a_living_worker_that_asks_or_is_silent_is_told_of_once() {
             beaten_for(fares(over(6 * HOURS))),
             "tell silent-worker: its worker lives, and nothing was heard of it for 6h",
         ),
+        // The command still writes.
+        (
+            with!(beaten_for(fares(over(6 * HOURS))), |t| t.output_at = Some(ago(60))),
+            "- worker alive: as seen",
+        ),
         // Where nothing else tells of its worker, the beats do.
         (beaten_for(silent(30)), "- worker alive: as seen"),
         // A tool may take its time: after a while a person is asked.

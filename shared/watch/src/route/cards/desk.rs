@@ -53,7 +53,8 @@ impl<'a> Rules<'a> {
                     | EventKind::Specified
             )
         });
-        let waited = self.seen.now.since(newest.map_or(d.task.created_at, |e| e.at));
+        let waits_since = Some(newest.map_or(d.task.created_at, |e| e.at)).max(self.seen.takers_since);
+        let waited = waits_since.map_or(0, |at| self.seen.now.since(at));
         if waited < seconds(self.config.routing.unclaimed) {
             return;
         }

@@ -273,6 +273,14 @@ fn a_card_nobody_answers_is_a_persons() {
     assert_eq!(person(&|_| {}), [""; 0]);
     let old = |c: &mut CardSeen| c.detail.events[0].at = ago(2_000);
     assert_eq!(person(&old), ["hand-over", "close-card"]);
+    // In a night in which this machine was off nobody could take it.
+    for (since, want) in [(60, vec![]), (2_000, vec!["hand-over", "close-card"])] {
+        let mut c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);
+        old(&mut c);
+        c.detail.events[0].at = ago(30_000);
+        let s = Seen { takers_since: Some(ago(since)), ..with(c.clone(), given_up(&c)) };
+        assert_eq!(actions(&told(&s)).iter().map(|(_, a)| *a).collect::<Vec<_>>(), want, "{since}");
+    }
     // While other work has the places, it is its turn that it waits for.
     for dispatcher in [Dispatcher::Alive(7), Dispatcher::Absent] {
         let mut c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);

@@ -213,10 +213,10 @@ fn one_probes_and_the_rest_waits() {
     let good =
         Sighting { at: ago(60), began: ago(300), news: News::Good, ..refused("a", Cause::RateLimit, 0) };
     assert_eq!(of([over(), vec![good]].concat(), Vec::new()), "go");
-    assert_eq!(
-        of(vec![refused("a", Cause::RateLimit, 300_000), refused("a", Cause::RateLimit, 30_000)], Vec::new()),
-        "give up"
-    );
+    assert_eq!(of(refused_for_days("a"), Vec::new()), "give up");
+    // Nothing was sent there in between, as on a machine that was off.
+    let twice = vec![refused("a", Cause::RateLimit, 300_000), refused("a", Cause::RateLimit, 30_000)];
+    assert_eq!(of(twice, Vec::new()), "probe");
 }
 
 #[test]

@@ -82,8 +82,35 @@ fn a_held_task_goes_elsewhere_else_on_else_waits_longer() {
     assert_eq!(lonely(-1, Vec::new()), "release");
     assert_eq!(lonely(300, Vec::new()), "", "nobody knows better than its hold");
     assert_eq!(lonely(300, vec![refused("a", Cause::RateLimit, 2_000)]), "probe");
-    let long = vec![refused("a", Cause::RateLimit, 300_000), refused("a", Cause::RateLimit, 30_000)];
-    assert_eq!(lonely(-1, long), "hand-over");
+    assert_eq!(lonely(-1, refused_for_days("a")), "hand-over");
+}
+
+#[test]
+fn after_days_off_held_work_goes_on_in_steps_and_none_goes_to_a_person() {
+    let day = 86_400;
+    let tasks: Vec<Detail> = (1..=6)
+        .map(|i| {
+            let mut d = held(&format!("t_0000000{i}"), -1);
+            let e = d.events.iter_mut().rev().find(|e| e.kind == board::EventKind::Scheduled).unwrap();
+            e.payload["watchbill"]["hold"]["since"] = json!(ago(4 * day).0);
+            e.payload["watchbill"]["hold"]["until"] = json!(ago(4 * day - 900).0);
+            d
+        })
+        .collect();
+    let mut s = with(tasks, Vec::new());
+    s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
+    let d = told(&s);
+    let all = actions(&d);
+    assert_eq!(all.iter().filter(|(_, a)| *a == "release").count(), 2, "{all:?}");
+    // The others look again soon, not as late as their hold is old.
+    let ends = d.steps.iter().filter(|s| s.action == "extend").filter_map(|s| {
+        s.changes.iter().find_map(|c| match c {
+            Change::AddEvent { payload, .. } => payload.pointer("/watchbill/hold/until")?.as_i64(),
+            _ => None,
+        })
+    });
+    let ends: Vec<i64> = ends.map(|until| Time(until).since(NOW)).collect();
+    assert!(ends.len() == 4 && ends.iter().all(|wait| (60..=900).contains(wait)), "{ends:?}");
 }
 
 #[test]
@@ -251,6 +278,22 @@ fn what_heal_parked_is_looked_after_once_it_has_its_card() {
         let out = told(&given);
         assert!(out.steps.is_empty() && out.left[0].because.starts_with("waiting does not fix "), "{out:?}");
     }
+    // A quota of some hours ends when its provider says, with the next try.
+    for (until, want) in [(-1, vec![("t_00000001", "probe"), ("t_0000cafe", "close-card")]), (300, vec![])] {
+        let mut d = parked("quota", until);
+        d.runs.insert(0, run(7, "luna", Some("crashed")));
+        let stated = json!({"by": "synthesize-distress", "watchbill": {"cause": "quota", "run": 7, "profile": "luna",
+            "resets": NOW.plus(until).0, "seen": ago(600).0, "began": ago(900).0}});
+        let last = d.events.len() - 1;
+        d.events.insert(last, event("watchbill_signal", 550, stated));
+        tie(&mut d, &c);
+        let mut s = with(vec![d], vec![]);
+        s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
+        let stated = News::Bad { cause: Cause::Quota, resets: Some(NOW.plus(until)) };
+        s.routing.sightings = vec![Sighting { news: stated, ..refused("a", Cause::Quota, 600) }];
+        s.cards = vec![c.clone()];
+        assert_eq!(actions(&told(&s)), want, "{until}");
+    }
     // An orchestrator that has begun decides.
     let mut taken = carded(300, &["sol"], limited());
     taken.cards[0].detail.task.status = Status::Running;
@@ -363,8 +406,18 @@ fn what_the_breaker_gave_up_goes_on_by_itself_when_its_provider_answers() {
     assert_eq!(told(&s).steps, []);
     s.routing.sightings.clear();
     assert_eq!(told(&s).steps, [], "where nobody knows how its provider stands its card decides");
-    // Another provider than its own refused it, before its profile got the present one.
+    // After a night nobody knows any more what its provider said: it is tried.
+    s.tasks[0].events.last_mut().unwrap().at = ago(43_199);
+    assert_eq!(told(&s).steps, []);
+    s.tasks[0].events.last_mut().unwrap().at = ago(43_200);
+    assert_eq!(actions(&told(&s)), [("t_00000001", "release"), ("t_0000cafe", "close-card")]);
+    s.tasks[0].events.last_mut().unwrap().at = ago(1_200);
+    // Another provider than its own refused it: a fallback inside Hermes, or what its profile had before.
     s.routing.sightings = vec![Sighting { task: "t_00000001".into(), ..refused("b", Cause::RateLimit, 100) }];
+    assert_eq!(told(&s).steps, []);
+    s.routing.profiles.get_mut("mira").unwrap().changed = Some(ago(101));
+    assert_eq!(told(&s).steps, []);
+    s.routing.profiles.get_mut("mira").unwrap().changed = Some(ago(50));
     assert_eq!(actions(&told(&s)), [("t_00000001", "release"), ("t_0000cafe", "close-card")]);
 }
 
