@@ -518,9 +518,12 @@ fn what_is_heals_to_judge_is_left_to_it() {
         ("API Error: Rate limit reached", false),
         ("mended how we answer to API Error: Rate limit reached", true),
         ("the tests of the parser fail: exit status 1", true),
+        // It went on after that.
+        ("API Error (429 rate limit reached) · Retrying in 5 seconds…\nI mended the parser.", true),
+        ("API Error: Rate limit reached\nApplied the edit\nCommit 1a2b3c4", true),
     ] {
         let d = Desk::new();
-        let ended = d.run(&format!("echo '{said}'; exit 0"));
+        let ended = d.run(&format!("printf '%s\\n' '{said}'; exit 0"));
         if is_done {
             ended.ok();
             assert_eq!(d.status(), "done", "{said}");
@@ -670,6 +673,16 @@ fn what_cannot_run_claims_nothing() {
     assert_eq!(
         ran(&mut command).fails(2),
         "board: command no-such-program: no such program; put it on the PATH, or give its whole path"
+    );
+    // Each ready task would fail on it, one after the other.
+    let script = d.b.path().join("worker-luna");
+    std::fs::write(&script, "#!/bin/sh\n").unwrap();
+    let mut command = d.b.command("board");
+    command.arg("--db").arg(&d.b.db).args(["run", "--assignee", "luna", "--"]).arg(&script);
+    let script = script.display();
+    assert_eq!(
+        ran(&mut command).fails(2),
+        format!("board: command {script}: is not executable; chmod +x {script}")
     );
     assert_eq!(d.b.kinds(&d.task), "created");
 }

@@ -288,7 +288,8 @@ const TOLD: &str = "\
 The command runs in the task's folder. Its prompt is on standard input and in the file $WATCHBILL_PROMPT_FILE: the \
 task's text, the resume packet, and comments. HERMES_KANBAN_TASK, _RUN_ID, _DB, _BOARD, _WORKSPACE and HERMES_PROFILE \
 name the task; on a board that several hosts share, WATCHBILL_TASK, _RUN, _DB, _WORKSPACE and _PROFILE do. If the \
-command ends with 0 the task is done, unless the command recorded another end; else the attempt failed.";
+command ends with 0 the task is done, unless the command recorded another end or its last words are a refusal of the \
+provider; else the attempt failed.";
 
 /// What becomes of values that are not given.
 const KEPT: &str = "\

@@ -12,7 +12,7 @@ use crate::{Here, pass_id};
 use ::board::copy::{self, Plan, Sum, Table};
 use ::board::discover::{self, Which};
 use ::board::hermes::Trail;
-use ::board::pause::Pause;
+use ::board::pause::{self, Pause};
 use ::board::{Board, BoardId, Location, Mode, Task};
 use base::count::{pick, things_or};
 use base::error::{Error, Kind, Result};
@@ -27,7 +27,7 @@ use policy::authorship::HAND;
 const NAMED: usize = 5;
 
 const NOTES: &str = "\
-TO must be empty; it is made if it is not there. It must be a board of Watchbill: a board of Hermes can only be FROM. FROM is \
+TO must be empty, and not paused; it is made if it is not there. It must be a board of Watchbill: a board of Hermes can only be FROM. FROM is \
 paused with the reason `moved to TO`, and stays paused if the copy succeeds. A board that was moved is not moved to another \
 place. Both boards are compared before anything of the copy can be seen. If the copy fails, TO stays empty and FROM is paused \
 or not as it was before.";
@@ -76,11 +76,10 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
     let has_place = there || to_id.file().is_some();
     let paused = if has_place { to_id.pause_in_force(here.now, patience)? } else { None };
     if let Some(pause) = paused {
-        let what = format!(
-            "would be paused: {}",
-            base::quote::inline(pause.reason.as_deref().unwrap_or("here"), 300)
-        );
-        let hint = format!("name a file in another folder, or first: {}", unpause(&to_id));
+        let why = pause.reason.as_deref().unwrap_or("its folder is");
+        let what = format!("would be paused: {}", base::quote::inline(why, 300));
+        let end = if there { unpause(&to_id) } else { format!("rm {}", shell_word(&pause::place(&to_id))) };
+        let hint = format!("name a file in another folder, or end that pause first: {end}");
         return Err(Error::new(Kind::Usage, &to_id.at, what).hint(hint));
     }
     let before = from_id.pause(patience)?;

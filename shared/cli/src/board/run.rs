@@ -3,6 +3,7 @@
 
 mod fence;
 mod handed;
+mod last_word;
 mod prompt;
 mod queue;
 
@@ -18,7 +19,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::fs::OFlags;
+use rustix::fs::{Access, OFlags};
 use serde_json::json;
 
 use super::args::{Claim, Run};
@@ -37,9 +38,10 @@ use board::{Answer, Begin, Board, Change, Detail, Duty, EventKind, Mode, Outcome
 use card::packet::{self, Packet};
 use config::span;
 use fence::Fence;
-use logs::LogEnd;
+use last_word::is_last_word;
 use logs::cache::Cache;
 use logs::operator_patterns::Patterns;
+use logs::{Evidence, LogEnd};
 use ops::pass::look::handover_on;
 use ops::report::say;
 use policy::authorship::HAND;
@@ -92,6 +94,8 @@ struct Ready {
 /// The file that takes what the command prints.
 struct Log {
     path: PathBuf,
+    /// Where the words of the command begin, in bytes: a named file keeps what others wrote.
+    from: u64,
     /// Where it lies until the claim is won: another harness may be faster, and then the log is that one's.
     begun: Option<PathBuf>,
 }
@@ -350,8 +354,9 @@ impl Hand<'_> {
         let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
         options.append(true).create(true).mode(0o600).custom_flags(flags);
         let file = options.open(begun.as_ref().unwrap_or(&path)).map_err(at(&path))?;
-        plain(&path, &file.metadata().map_err(at(&path))?)?;
-        Ok(Some((file, Log { path, begun })))
+        let about = file.metadata().map_err(at(&path))?;
+        plain(&path, &about)?;
+        Ok(Some((file, Log { path, from: about.len(), begun })))
     }
 
     /// Lets the command go, sends heartbeats while it runs, and says how it ended.
@@ -524,16 +529,17 @@ impl Hand<'_> {
             let json = json!({"task": id, "run": work.run, "ended": "by_itself", "status": said, "exit_code": status.code()});
             return self.answer(&json, &format!("{id} is {said}, as its worker said\n"));
         }
-        let cause = self.ended_on(work, &seen);
+        let ended_on = self.ended_on(work, &seen);
+        let is_refused = |e: &Evidence| {
+            e.cause.lies_with_provider() && work.gate.log().is_some_and(|log| is_last_word(log, e))
+        };
         let how = match (status.code(), status.signal()) {
             // Some agents exit with 0 although their provider refused them: claude-code#79500, aider#5552, opencode#17854, gemini-cli#6125.
-            (Some(0), _) if !cause.is_some_and(Cause::lies_with_provider) => {
-                return self.finished(work);
-            }
+            (Some(0), _) if !ended_on.as_ref().is_some_and(is_refused) => return self.finished(work),
             (Some(code), _) => format!("worker exited with code {code} (board run)"),
             (None, signal) => format!("worker killed by signal {} (board run)", signal.unwrap_or(0)),
         };
-        if let Some(why) = self.is_heals(work, cause) {
+        if let Some(why) = self.is_heals(work, ended_on.map(|e| e.cause)) {
             self.settle(work, |hand, _| {
                 let trail = hand.about(work, &how, Some(status));
                 vec![hermes::noted_in(work.run, EventKind::CommandEnded, json!({}), &trail)]
@@ -621,23 +627,22 @@ impl Hand<'_> {
         Some(format!("its log ends on {}", ended_on?.as_str()))
     }
 
-    /// The cause on which its log ends, where one stands there that would stop the next attempt too.
-    fn ended_on(&self, work: &Work, seen: &Detail) -> Option<Cause> {
-        let named = work.gate.log()?.to_str()?;
+    /// What its own words end on, where that would stop the next attempt too.
+    fn ended_on(&self, work: &Work, seen: &Detail) -> Option<Evidence> {
+        let log = work.gate.log.as_ref()?;
         let ask = LogAsk {
             board: self.board.id(),
             task: &seen.task.id,
             profile: work.profile.as_deref(),
             since: work.since,
             now: self.here.now,
-            file: Some(named),
+            file: Some(log.path.to_str()?),
         };
         let patterns = Patterns::of(&self.config.matches);
+        let is_stop = |e: &Evidence| e.cause.owner() == Owner::Distress && e.cause != Cause::ExitCode;
         // What the watchers saw there before this attempt is not its own.
         match LogFiles(&patterns).read(&ask, &mut Cache::open(Cache::place(&env))).end {
-            LogEnd::Ended(e) if e.cause.owner() == Owner::Distress && e.cause != Cause::ExitCode => {
-                Some(e.cause)
-            }
+            LogEnd::Ended(e) => Some(e).filter(|e| e.offset >= log.from && is_stop(e)),
             _ => None,
         }
     }
@@ -694,7 +699,7 @@ impl Gate {
 
     /// Lets the command begin, with its prompt. What an earlier attempt printed is kept beside its own log, and not taken for it.
     fn open(&mut self, run: Option<i64>) {
-        if let Some(Log { path, begun }) = &mut self.log
+        if let Some(Log { path, begun, .. }) = &mut self.log
             && let Some(begun) = begun.take()
         {
             let _ = fs::rename(&*path, path.with_extension("log.1"));
@@ -767,18 +772,26 @@ fn plain(path: &Path, there: &fs::Metadata) -> Result<()> {
 /// task's folder.
 pub(crate) fn runnable(command: &OsStr) -> Result<()> {
     let path = Path::new(command);
+    let at = || format!("command {}", path.display());
+    let runs = |path: &Path| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
     let is_there = match path.components().count() {
         1 if !command.as_encoded_bytes().contains(&b'/') => {
             let all = std::env::var_os("PATH").unwrap_or_default();
-            std::env::split_paths(&all).any(|dir| dir.join(path).is_file())
+            std::env::split_paths(&all).any(|dir| runs(&dir.join(path)))
         }
-        _ => path.is_relative() || path.is_file(),
+        // Its folder is that of the task, which is not known yet.
+        _ if path.is_relative() => true,
+        // Each ready task would fail on it, one after the other.
+        _ if path.is_file() && !runs(path) => {
+            let hint = format!("chmod +x {}", card::shell_word(&path.to_string_lossy()));
+            return Err(Error::new(Kind::Usage, at(), "is not executable").hint(hint));
+        }
+        _ => path.is_file(),
     };
     if is_there {
         return Ok(());
     }
-    let at = format!("command {}", path.display());
-    Err(Error::new(Kind::Usage, at, "no such program").hint("put it on the PATH, or give its whole path"))
+    Err(Error::new(Kind::Usage, at(), "no such program").hint("put it on the PATH, or give its whole path"))
 }
 
 fn at(path: &Path) -> impl Fn(std::io::Error) -> Error {
