@@ -285,6 +285,10 @@ fn choose() -> Result<By> {
         return Ok(systemd);
     }
     install::present().map(|_| By::Cron).map_err(|e| {
+        // Cron is here, and its crontab is not to be written.
+        if e.kind == Kind::Partial {
+            return e;
+        }
         Error::new(Kind::NoInput, "systemd, cron", format!("neither answers here ({e})"))
             .hint("--as user, system or cron writes what they need all the same")
     })

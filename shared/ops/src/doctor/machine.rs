@@ -132,7 +132,7 @@ pub enum Hidden {
 pub fn hidden(why: Hidden) -> Finding {
     let (what, todo) = match why {
         Hidden::Namespace => (
-            "in a pid namespace of its own: every worker is unknown, and none is ever called gone",
+            "in a pid namespace of its own: a worker that was not claimed in it is unknown, and never called gone",
             "run the watchers outside the container; or, where dispatcher, workers and watchers share it, set host.pid_namespace = \"same\"",
         ),
         Hidden::Proc => (

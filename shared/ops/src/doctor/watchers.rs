@@ -174,7 +174,9 @@ fn started(w: &WatcherSeen) -> Option<Finding> {
         ([], None) => {
             let what = format!("not scheduled, {}", w.watched.without);
             let other = w.starters.iter().find_map(|s| s.other_user.as_deref());
-            let other = other.map(|user| format!(" (the timers of {user} watch other boards)"));
+            let other = other.map(|user| {
+                format!(" by timers of this user (run doctor as {user} to see what those of {user} watch)")
+            });
             let make = if w.watched.is_needed { Finding::error } else { Finding::warning };
             let what = format!("{what}{}", other.unwrap_or_default());
             make("timers-missing", name, &what).todo(remedy::NOT_SCHEDULED)
@@ -257,11 +259,14 @@ fn passed(w: &WatcherSeen, cron_runs: Option<bool>, now: Time) -> Option<Finding
         return Some(Finding::error("pass-overdue", name, what).todo(todo));
     }
     let todo = format!("run `{} -v` by hand and read what it says", w.watched.command);
-    let busy = w.record.and_then(|r| r.busy_since).map(|since| now.since(since)).filter(|busy| *busy >= BUSY);
+    // One pass that was refused says little of one that comes every quarter of an hour.
+    let most = BUSY.max(2 * w.watched.every);
+    let busy = w.record.and_then(|r| r.busy_since).map(|since| now.since(since)).filter(|busy| *busy >= most);
     if let Some(busy) = busy {
         let what =
-            format!("no pass could change a board for {}: another process is writing there", words(busy));
-        let todo = format!("{todo}; end the process that `fuser -v` names for that file, if it hangs");
+            format!("no pass could change a board for {}: it was busy, or its server away", words(busy));
+        let todo =
+            format!("{todo}; of a file, `fuser -v` names the process that writes there, if that hangs");
         return Some(Finding::error("pass-failed", name, what).todo(todo));
     }
     Some(match w.exit() {

@@ -81,7 +81,7 @@ pub(crate) fn todo(at: &Location) -> String {
     let meant = command(&at.to_string());
     if at.file().is_none() {
         return format!(
-            "if the other one was lost, restore it from its dump; if this one is meant: `{meant}`"
+            "if the other one was lost, rename this database or schema away and restore it from its dump; if this one is meant: `{meant}`"
         );
     }
     format!(

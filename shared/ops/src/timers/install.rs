@@ -99,7 +99,7 @@ pub fn present() -> Result<String> {
         Ok(said) if said.err.contains("no crontab") => Ok(String::new()),
         // All of it is written back: what is not read to the byte would be lost. Where we read no more, it could not end well.
         Ok(said) if !said.is_whole => Err(Error::new(
-            Kind::NoInput,
+            Kind::Partial,
             "crontab",
             "cannot be read in full, or is not UTF-8; it was left as it is",
         )
