@@ -77,8 +77,8 @@ pub fn held_for(d: &Detail) -> Option<(&Value, Cause)> {
 }
 
 /// Why a task that is held or has an open card needs a person all the same: its key was refused, or a quota or the money at its
-/// provider is used up. A watcher that knew another profile for it would have moved it. `None` while it runs, since
-/// nothing holds it then.
+/// provider is used up. A watcher that knew another profile for it would have moved it. `None` while it runs, since nothing holds
+/// it then.
 pub fn lacking(d: &Detail) -> Option<Lacking> {
     if d.task.status == Status::Running {
         return None;

@@ -27,10 +27,10 @@ use policy::authorship::HAND;
 const NAMED: usize = 5;
 
 const NOTES: &str = "\
-TO must be empty, and not paused; it is made if it is not there. It must be a board of Watchbill: a board of Hermes can only be FROM. FROM is \
-paused with the reason `moved to TO`, and stays paused if the copy succeeds. A board that was moved is not moved to another \
-place. Both boards are compared before anything of the copy can be seen. If the copy fails, TO stays empty and FROM is paused \
-or not as it was before.";
+TO must be empty, and not paused; it is made if it is not there. It must be a board of Watchbill: a board of Hermes can only \
+be FROM. FROM is paused with the reason `moved to TO`, and stays paused if the copy succeeds. A board that was moved is not \
+moved to another place. Both boards are compared before anything of the copy can be seen. If the copy fails, TO stays empty \
+and FROM is paused or not as it was before.";
 
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]

@@ -256,7 +256,8 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         use Status::{Blocked, Other, Review, Scheduled, Triage};
         matches!(t.status, Blocked | Scheduled | Triage | Review | Other(_))
     };
-    let runtime = site.look(&mut *board, |world| Ok((world.runtime)()))?;
+    let (runtime, booted) =
+        site.look(&mut *board, |world| Ok(((world.runtime)(), world.host.facts().boot_time)))?;
     // Said of the board, whatever each watcher says of it.
     let blind = runtime.blind();
     survey.findings.retain(|f| !blind.iter().any(|why| f.starts_with(why)));
@@ -283,7 +284,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let done: BTreeSet<&String> =
         events.iter().filter(|(_, e)| e.kind == EventKind::Completed).map(|(task, _)| task).collect();
     let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
-    let Looked { facts, runtime, refused_keys, booted } = look(site, &chosen, &survey, &rows, &still)?;
+    let Looked { facts, runtime, refused_keys } = look(site, &chosen, &survey, &rows, &still)?;
     let long = board.events(now.plus(-dispatcher::BUSY), MAX_TICKS)?;
     let cadence = dispatcher::cadence(&mut *board, &runtime)?;
     let count = |status| rows.iter().filter(|t| t.status == status && !card::is_card(t)).count();
@@ -413,8 +414,6 @@ struct Looked {
     facts: Vec<Facts>,
     runtime: Runtime,
     refused_keys: Vec<RefusedKey>,
-    /// When this machine was started.
-    booted: Time,
 }
 
 /// The keys that providers refuse now, by what the board shows.
@@ -460,6 +459,7 @@ fn look(
         let near = world.board.look(&near.into_iter().collect::<Vec<_>>())?;
         let in_turn = match wedged {
             None => {
+                // That a card waits since before this machine was off is told all the same.
                 let ask = InTurn { rows, patience, since: None };
                 dispatcher::in_turn(world.board, &runtime, &ask, near.iter(), now)?
             }
@@ -527,7 +527,7 @@ fn look(
             });
         }
         let refused_keys = refused_keys(&router, now);
-        Ok(Looked { facts: all, runtime, refused_keys, booted: world.host.facts().boot_time })
+        Ok(Looked { facts: all, runtime, refused_keys })
     })
 }
 

@@ -107,12 +107,12 @@ fn takers_since(world: &mut World<'_>, pass: &Pass, seen: &Seen, runtime: &Runti
     if pass.clock_given {
         return None;
     }
-    let prefix = format!("dispatcher:{}", world.board.id().at);
+    let key = format!("dispatcher:{}:", world.board.id().at);
     let is_alive = matches!(runtime.dispatcher, Dispatcher::Alive(_)) && !seen.cards.is_empty();
     let dispatcher = if is_alive && world.cache.is_kept() {
-        Some(world.cache.sight(&prefix, pass.now))
+        Some(world.cache.sight(&key, pass.now))
     } else {
-        world.cache.forget(&prefix, &BTreeSet::new());
+        world.cache.forget(&key, &BTreeSet::new());
         None
     };
     dispatcher.max(clock::steady_since(world, pass)).max(clock::up_since(world, pass.now))
