@@ -268,6 +268,11 @@ fn a_worker_that_waits_for_its_provider_by_itself_is_left_alone_until_it_is_answ
     until("it to wait by itself", || {
         std::fs::read_to_string(&log).is_ok_and(|text| text.contains("(cycle 1/5)"))
     });
+    // Hermes writes the log of a profile on a thread of its own, later than that.
+    let log = home.path().join("profiles").join(name).join("logs/agent.log");
+    until("its log to say so", || {
+        std::fs::read_to_string(&log).is_ok_and(|text| text.contains("auto-recovery cycle 1/5"))
+    });
     let said = pass(&home, "synthesize-distress", &[]);
     assert!(
         said.out.contains("its worker waits by itself") || said.err.contains("its worker waits by itself"),
