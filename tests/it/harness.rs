@@ -684,6 +684,24 @@ fn what_cannot_run_claims_nothing() {
         ran(&mut command).fails(2),
         format!("board: command {script}: is not executable; chmod +x {script}")
     );
+    for (line, missing) in [
+        ("#! /no/such/shell -e", "/no/such/shell"),
+        ("#!/usr/bin/env no-such-agent", "no-such-agent"),
+        ("#!/usr/bin/env -S LANG=C no-such-agent -p", "no-such-agent"),
+    ] {
+        let path = d.b.path().join("worker-nova");
+        crate::support::executable(&path, format!("{line}\n"));
+        let mut command = d.b.command("board");
+        command.arg("--db").arg(&d.b.db).args(["run", "--assignee", "luna", "--"]).arg(&path);
+        let path = path.display();
+        assert_eq!(
+            ran(&mut command).fails(2),
+            format!(
+                "board: command {path}: its first line names {missing}, which is not there; install that program, or \
+                 correct the line"
+            )
+        );
+    }
     assert_eq!(d.b.kinds(&d.task), "created");
 }
 
@@ -726,6 +744,26 @@ fn a_worker_waits_until_a_task_is_ready() {
     d.b.hand(&["unblock", &d.task]).ok();
     assert_eq!(harness.0.wait().unwrap().code(), Some(0));
     assert_eq!(d.status(), "done");
+}
+
+#[test]
+fn a_worker_that_waits_for_work_waits_for_the_board_as_well() {
+    let d = Desk::new();
+    let config = d.b.path().join("busy.toml");
+    fs::write(&config, "[board]\nbusy_timeout = \"1s\"\n").unwrap();
+    let other = d.b.open();
+    other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
+    let asked = || d.command(&["--config", config.to_str().unwrap(), "--wait", "1s"], "true");
+    let said = d.b.path().join("said");
+    let mut harness = Kept(asked().stderr(fs::File::create(&said).unwrap()).spawn().unwrap());
+    let lines = || fs::read_to_string(&said).unwrap();
+    until("it says that it cannot reach the board", || lines().contains("; tried again every 1s\n"));
+    let busy = ran(d.command(&["--config", config.to_str().unwrap()], "true").current_dir(&d.folder));
+    assert_eq!(busy.code, 75, "{busy:?}");
+    assert!(harness.is_running());
+    drop(other);
+    assert_eq!(harness.0.wait().unwrap().code(), Some(0));
+    assert_eq!((d.status().as_str(), lines().lines().count()), ("done", 1), "{}", lines());
 }
 
 #[test]

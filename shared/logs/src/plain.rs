@@ -72,13 +72,30 @@ impl Reader {
     }
 }
 
+/// A line as it is shown, without terminal escapes.
+pub fn shown(line: &str) -> String {
+    let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+    format!("{}{}", &line[..indent], words(&line[indent..], MAX_JUDGED))
+}
+
+/// How many lines follow a failure that stands on the first line, without those that belong to it and blank ones.
+pub fn lines_after_failure(text: &str) -> usize {
+    let mut lines = text.lines().map(shown).filter(|line| !line.trim().is_empty());
+    let mut open = lines.next().map(|text| Open { text, ..Open::default() });
+    let is_after = |line: &String| {
+        open = open
+            .take()
+            .filter(|open| open.takes(line))
+            .map(|open| Open { beneath: open.beneath + 1, ..open });
+        open.is_none()
+    };
+    lines.filter(is_after).count()
+}
+
 impl Reader {
     /// Takes a line that belongs to the failure above it; `false` where there is none.
     fn goes_on(&mut self, line: &Line<'_>, out: &mut Vec<Signal>) -> bool {
-        let belongs = is_beneath(line.text) || self.open.as_ref().is_some_and(|o| o.asks_for(line.text));
-        let Some(mut open) = self.open.take().filter(|o| belongs && o.beneath < MAX_BENEATH) else {
-            return false;
-        };
+        let Some(mut open) = self.open.take().filter(|o| o.takes(line.text)) else { return false };
         open.beneath += 1;
         if open.text.len() < MAX_JUDGED {
             // Apart, so that no status is followed by a sentence.
@@ -125,6 +142,11 @@ impl Reader {
 }
 
 impl Open {
+    /// Whether the next line belongs to the failure.
+    fn takes(&self, next: &str) -> bool {
+        self.beneath < MAX_BENEATH && (is_beneath(next) || self.asks_for(next))
+    }
+
     /// A line that ends in the middle is gone on with by the next one: `AnthropicError -`, `Body`.
     fn asks_for(&self, next: &str) -> bool {
         self.beneath == 0 && next.starts_with(['{', '<']) && !self.text.ends_with(['.', '}', ']'])

@@ -11,11 +11,13 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -54,6 +56,10 @@ const LOOK: Duration = Duration::from_millis(100);
 const BEAT: Duration = Duration::from_secs(60);
 /// How long the end of a command is tried to be written on a board that is busy.
 const BUSY: Duration = Duration::from_secs(600);
+/// The same once it was told to stop: a supervisor kills it soon after (`TimeoutStopSec=30` of the unit, of which the command had ten).
+const BUSY_TOLD: Duration = Duration::from_secs(15);
+/// After this time it is said that the end of a command waits to be written.
+const SOON: Duration = Duration::from_secs(2);
 /// How soon a heartbeat is tried again that did not reach a board which several hosts share.
 const AGAIN: Duration = Duration::from_secs(5);
 
@@ -96,6 +102,8 @@ struct Log {
     path: PathBuf,
     /// Where the words of the command begin, in bytes: a named file keeps what others wrote.
     from: u64,
+    /// The number of the file, by which another one in its place is known.
+    inode: u64,
     /// Where it lies until the claim is won: another harness may be faster, and then the log is that one's.
     begun: Option<PathBuf>,
 }
@@ -109,6 +117,14 @@ struct Work {
     lock: String,
     profile: Option<String>,
     since: Time,
+    /// Whether its harness was told to stop.
+    told: Arc<AtomicBool>,
+}
+
+/// An end that the board does not take yet.
+struct Unwritten {
+    began: Instant,
+    is_said: bool,
 }
 
 /// What a heartbeat finds.
@@ -149,15 +165,26 @@ pub(super) fn work(asked: &Run, common: &Common) -> Result<u8> {
         plain(log, &there)?;
     }
     let told = listen()?;
-    let mut said = BTreeSet::new();
+    let (mut said, mut is_away) = (BTreeSet::new(), false);
     loop {
         let config = common.load()?.config;
         // Who may not renew a claim begins with nothing.
-        let mut hand = Hand::open(common, &config, Mode::Change, HAND, Duty::Works)?;
-        if let Some(code) = hand.work_next(asked, &profile, &told, &mut said)? {
-            return Ok(code);
+        match (Hand::open(common, &config, Mode::Change, HAND, Duty::Works), asked.wait) {
+            (Ok(mut hand), _) => {
+                is_away = false;
+                if let Some(code) = hand.work_next(asked, &profile, &told, &mut said)? {
+                    return Ok(code);
+                }
+            }
+            // It waits for work, and so for the board as well.
+            (Err(e), Some(wait)) if e.kind == Kind::Busy => {
+                if !is_away {
+                    warn(&format!("{e}; tried again every {}", fence::long(span::seconds(wait))));
+                }
+                is_away = true;
+            }
+            (Err(e), _) => return Err(e),
         }
-        drop(hand);
         if !asked.wait.is_some_and(|wait| is_waited(wait, &told)) {
             return if common.json { print_json(&json!({"task": null})) } else { Ok(0) };
         }
@@ -172,7 +199,7 @@ impl Hand<'_> {
         &mut self,
         asked: &Run,
         profile: &str,
-        told: &AtomicBool,
+        told: &Arc<AtomicBool>,
         said: &mut BTreeSet<(String, i64)>,
     ) -> Result<Option<u8>> {
         let mut failed: BTreeSet<String> = BTreeSet::new();
@@ -204,9 +231,9 @@ impl Hand<'_> {
             match (taken, last) {
                 (Ok(Some((seen, run))), Some(Ready { terms, start: Ok(gate), .. })) => {
                     let (lock, profile) = (terms.lock, Some(profile.to_owned()));
-                    let work =
-                        Work { gate, task: seen.task.id.clone(), run, lock, profile, since: self.here.now };
-                    return self.harness(work, asked.ttl, told).map(Some);
+                    let (task, since, told) = (seen.task.id.clone(), self.here.now, Arc::clone(told));
+                    let work = Work { gate, task, run, lock, profile, since, told };
+                    return self.harness(work, asked.ttl).map(Some);
                 }
                 (Ok(Some((seen, run))), Some(Ready { start: Err(why), .. })) => {
                     self.cannot_start(&seen, run, &why)?;
@@ -277,8 +304,7 @@ impl Hand<'_> {
             let is_ours = seen.task.status == Status::Running && seen.task.current_run == run;
             Ok(is_ours.then(|| hermes::spawn_failed(seen, why, limit, &hand.trail("run"))))
         })?;
-        let line = refused(id, format!("{why}; counted as a failed start")).to_string();
-        let _ = say(&mut std::io::stderr().lock(), '4', HAND, &line);
+        warn(&refused(id, format!("{why}; counted as a failed start")).to_string());
         Ok(())
     }
 
@@ -356,11 +382,11 @@ impl Hand<'_> {
         let file = options.open(begun.as_ref().unwrap_or(&path)).map_err(at(&path))?;
         let about = file.metadata().map_err(at(&path))?;
         plain(&path, &about)?;
-        Ok(Some((file, Log { path, from: about.len(), begun })))
+        Ok(Some((file, Log { path, from: about.len(), inode: about.ino(), begun })))
     }
 
     /// Lets the command go, sends heartbeats while it runs, and says how it ended.
-    fn harness(&mut self, mut work: Work, ttl: Option<Duration>, told: &AtomicBool) -> Result<u8> {
+    fn harness(&mut self, mut work: Work, ttl: Option<Duration>) -> Result<u8> {
         let ttl = ttl.unwrap_or(self.config.board.claim_ttl);
         let every = span::seconds((ttl / 3).min(BEAT));
         let ttl = span::seconds(ttl);
@@ -384,7 +410,7 @@ impl Hand<'_> {
             if let Some(status) = ended {
                 break End::Itself(status);
             }
-            if told.load(Ordering::Relaxed) {
+            if work.told.load(Ordering::Relaxed) {
                 break End::Told;
             }
             // Suspended time counts: after a laptop was opened again the next heartbeat is due at once.
@@ -395,7 +421,7 @@ impl Hand<'_> {
                 let found = self.beat(&work, ttl);
                 if let (Beat::Missed(why), true, false) = (&found, shared, missed) {
                     let line = refused(&work.task, format!("no heartbeat: {why}; tried again every 5s"));
-                    let _ = say(&mut std::io::stderr().lock(), '4', HAND, &line.to_string());
+                    warn(&line.to_string());
                 }
                 missed = matches!(found, Beat::Missed(_));
                 match found {
@@ -483,11 +509,11 @@ impl Hand<'_> {
     }
 
     /// The task after its command ended. How that was nobody else knows, so a board that is busy or away is asked again.
-    fn see(&mut self, id: &str) -> Result<Detail> {
-        let began = Instant::now();
+    fn see(&mut self, work: &Work) -> Result<Detail> {
+        let mut unwritten = Unwritten::now();
         loop {
-            match self.look(id) {
-                Err(e) if self.passes(&e) && began.elapsed() < BUSY => self.pause(),
+            match self.look(&work.task) {
+                Err(e) if self.passes(&e) && unwritten.waits(work, &e) => self.pause(),
                 other => return other.map_err(|e| self.unsaid(e)),
             }
         }
@@ -523,7 +549,7 @@ impl Hand<'_> {
     /// The command ended: done, or failed, or it said its own word before.
     fn ended(&mut self, work: &Work, status: ExitStatus) -> Result<u8> {
         let id = &work.task;
-        let seen = self.see(id)?;
+        let seen = self.see(work)?;
         if !work.holds(&seen) {
             let said = &seen.task.status;
             let json = json!({"task": id, "run": work.run, "ended": "by_itself", "status": said, "exit_code": status.code()});
@@ -588,7 +614,7 @@ impl Hand<'_> {
         if let Err(why) = self.here.host.stop_child(&mut work.gate.child, &id, work.run) {
             return Err(refused(&id, format!("stopped, but {why}: heal goes on with it")));
         }
-        let seen = self.see(&id)?;
+        let seen = self.see(work)?;
         if !work.holds(&seen) {
             return Err(refused(&id, format!("stopped; it is {}, as its worker said", seen.task.status)));
         }
@@ -604,14 +630,14 @@ impl Hand<'_> {
     /// Writes how it ended. What others wrote to the task meanwhile, such as who it works for, leaves no end unsaid.
     /// Nor does a board that is busy or away for a while: nobody else knows how it ended.
     fn settle(&mut self, work: &Work, changes: impl Fn(&mut Self, &Detail) -> Vec<Change>) -> Result<()> {
-        let began = Instant::now();
+        let mut unwritten = Unwritten::now();
         loop {
             let written = self.write(&work.task, |hand, seen| match work.holds(seen) {
                 true => Ok(Some(changes(hand, seen))),
                 false => Err(refused(&work.task, format!("its run is over: {}", owner(seen)))),
             });
             match written {
-                Err(e) if self.passes(&e) && began.elapsed() < BUSY => self.pause(),
+                Err(e) if self.passes(&e) && unwritten.waits(work, &e) => self.pause(),
                 other => return other.map(drop).map_err(|e| self.unsaid(e)),
             }
         }
@@ -642,7 +668,7 @@ impl Hand<'_> {
         let is_stop = |e: &Evidence| e.cause.owner() == Owner::Distress && e.cause != Cause::ExitCode;
         // What the watchers saw there before this attempt is not its own.
         match LogFiles(&patterns).read(&ask, &mut Cache::open(Cache::place(&env))).end {
-            LogEnd::Ended(e) => Some(e).filter(|e| e.offset >= log.from && is_stop(e)),
+            LogEnd::Ended(e) => Some(e).filter(|e| e.offset >= log.begins() && is_stop(e)),
             _ => None,
         }
     }
@@ -676,6 +702,37 @@ impl Work {
     fn is_completed(&self, seen: &Detail) -> bool {
         let is_its = |r: &board::Run| Some(r.id) == self.run && r.outcome.as_deref() == Some("completed");
         seen.newest_lock().is_none_or(|lock| lock == self.lock) && seen.runs.iter().any(is_its)
+    }
+}
+
+impl Log {
+    /// Where the words of the command begin. A file that was rotated, or is shorter than it was, holds nothing that is older.
+    fn begins(&self) -> u64 {
+        let is_same =
+            fs::metadata(&self.path).is_ok_and(|now| now.ino() == self.inode && now.len() >= self.from);
+        if is_same { self.from } else { 0 }
+    }
+}
+
+impl Unwritten {
+    fn now() -> Unwritten {
+        Unwritten { began: Instant::now(), is_said: false }
+    }
+
+    /// Whether the board is asked again after this error; said once to a person who waits.
+    fn waits(&mut self, work: &Work, e: &Error) -> bool {
+        let is_told = work.told.load(Ordering::Relaxed);
+        let longest = if is_told { BUSY_TOLD } else { BUSY };
+        if self.began.elapsed() >= longest {
+            return false;
+        }
+        if self.began.elapsed() >= SOON && !self.is_said {
+            self.is_said = true;
+            let most = fence::long(span::seconds(longest));
+            let line = format!("its end is not on the board yet: {e}; tried again for {most} at most");
+            warn(&refused(&work.task, line).to_string());
+        }
+        true
     }
 }
 
@@ -738,6 +795,11 @@ fn waits(seen: &Detail) -> Option<String> {
     Some(format!("waits for {}, which is {}", parent.id, parent.status))
 }
 
+/// One line on standard error.
+fn warn(line: &str) {
+    let _ = say(&mut std::io::stderr().lock(), '4', HAND, line);
+}
+
 /// Waits so long; `false` where we were told to stop.
 fn is_waited(wait: Duration, told: &AtomicBool) -> bool {
     let began = Instant::now();
@@ -768,30 +830,58 @@ fn plain(path: &Path, there: &fs::Metadata) -> Result<()> {
     Err(Error::new(Kind::Usage, format!("--log {}", path.display()), "not a plain file"))
 }
 
-/// Refuses a command that is not there, before anything is claimed for it. One with a relative path is looked for in the
-/// task's folder.
+/// Refuses a command that cannot be started, before anything is claimed for it: each ready task would fail on it, one after the other.
+/// One with a relative path that is not here is looked for in the task's folder, which is not known yet.
 pub(crate) fn runnable(command: &OsStr) -> Result<()> {
     let path = Path::new(command);
-    let at = || format!("command {}", path.display());
-    let runs = |path: &Path| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
-    let is_there = match path.components().count() {
-        1 if !command.as_encoded_bytes().contains(&b'/') => {
-            let all = std::env::var_os("PATH").unwrap_or_default();
-            std::env::split_paths(&all).any(|dir| runs(&dir.join(path)))
-        }
-        // Its folder is that of the task, which is not known yet.
-        _ if path.is_relative() => true,
-        // Each ready task would fail on it, one after the other.
-        _ if path.is_file() && !runs(path) => {
-            let hint = format!("chmod +x {}", card::shell_word(&path.to_string_lossy()));
-            return Err(Error::new(Kind::Usage, at(), "is not executable").hint(hint));
-        }
-        _ => path.is_file(),
+    let wrong = |what: String, hint: String| {
+        Err(Error::new(Kind::Usage, format!("command {}", path.display()), what).hint(hint))
     };
-    if is_there {
-        return Ok(());
+    let found = match command.as_encoded_bytes().contains(&b'/') {
+        true if path.is_relative() && !path.is_file() => return Ok(()),
+        true => Some(path.to_path_buf()).filter(|path| path.is_file()),
+        false => on_path(command),
+    };
+    let Some(found) = found else {
+        return wrong("no such program".into(), "put it on the PATH, or give its whole path".into());
+    };
+    if !runs(&found) {
+        let hint = format!("chmod +x {}", card::shell_word(&path.to_string_lossy()));
+        return wrong("is not executable".into(), hint);
     }
-    Err(Error::new(Kind::Usage, at(), "no such program").hint("put it on the PATH, or give its whole path"))
+    match missing_interpreter(&found) {
+        Some(missing) => {
+            let what = format!("its first line names {}, which is not there", missing.to_string_lossy());
+            wrong(what, "install that program, or correct the line".into())
+        }
+        None => Ok(()),
+    }
+}
+
+fn runs(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok()
+}
+
+fn on_path(program: &OsStr) -> Option<PathBuf> {
+    let all = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&all).map(|dir| dir.join(program)).find(|path| runs(path))
+}
+
+/// The program that a script names in its first line (`#!`), itself or by `env`, and that is not there.
+fn missing_interpreter(script: &Path) -> Option<OsString> {
+    // As much of it as Linux reads: BINPRM_BUF_SIZE.
+    let mut line = Vec::new();
+    File::open(script).ok()?.take(256).read_to_end(&mut line).ok()?;
+    let line = line.strip_prefix(b"#!")?.split(|b| *b == b'\n').next()?;
+    let mut words =
+        line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).map(OsStr::from_bytes);
+    let program = Path::new(words.next()?);
+    if program.is_absolute() && !runs(program) {
+        return Some(program.into());
+    }
+    let is_option = |word: &&OsStr| word.as_bytes()[0] == b'-' || word.as_bytes().contains(&b'=');
+    let named = words.find(|word| !is_option(word)).filter(|_| program.ends_with("env"))?;
+    on_path(named).is_none().then(|| named.to_owned()).filter(|_| !named.as_bytes().contains(&b'/'))
 }
 
 fn at(path: &Path) -> impl Fn(std::io::Error) -> Error {

@@ -64,8 +64,8 @@ impl Hand<'_> {
         let since = self.here.now;
         let why = match self.apply(task, Some(&seen), changes) {
             Ok(Outcome::Applied { .. }) => {
-                let work = Work { gate, task: task.to_owned(), run: Some(run), lock, profile, since };
-                return self.harness(work, None, &told);
+                let work = Work { gate, task: task.to_owned(), run: Some(run), lock, profile, since, told };
+                return self.harness(work, None);
             }
             Ok(Outcome::Moved { what }) => refused(task, format!("another worker was faster ({what})")),
             Ok(other) => Error::new(Kind::Bug, task, format!("a worker was {}", other.word())),

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use logs::Evidence;
+use logs::{Evidence, plain};
 
 /// A command that printed more than so many bytes after a refusal went on with its work.
 const MAX_TAIL: u64 = 65_536;
 
 /// Whether nothing but one more line follows this in a log. An agent that tries again by itself and finishes says more, if only in one
-/// line. Of records in JSON the last one tells, whatever stands behind it.
+/// line. Of records in JSON the last one tells, whichever records stand behind it.
 pub(super) fn is_last_word(log: &Path, e: &Evidence) -> bool {
     tail(log, e.offset).is_ok_and(|tail| is_end(&tail))
 }
@@ -24,14 +24,19 @@ fn tail(log: &Path, offset: u64) -> io::Result<String> {
 }
 
 fn is_end(tail: &str) -> bool {
-    let mut lines = tail.lines().filter(|line| !line.trim().is_empty());
-    let Some(first) = lines.next() else { return false };
+    let Some(first) = tail.lines().find(|line| !line.trim().is_empty()) else { return false };
+    let first = plain::shown(first);
     if first.starts_with('{') {
-        return true;
+        let is_other = |line: &&str| !line.trim().is_empty() && !line.starts_with('{');
+        return tail.lines().filter(is_other).count() <= 1;
     }
-    let tries_again = first.to_ascii_lowercase().contains("retry");
-    // What is indented belongs to the refusal.
-    let more = lines.filter(|line| !line.starts_with([' ', '\t'])).count();
+    // Of itself: a provider that says "Please retry after 20 seconds" says it to a person.
+    let said = first.to_ascii_lowercase();
+    let tries_again = ["retrying", "will retry"].iter().any(|word| said.contains(word));
+    // The bill of aider, which it prints at every end.
+    let tail: String =
+        tail.lines().filter(|line| !line.starts_with("Tokens: ")).flat_map(|line| [line, "\n"]).collect();
+    let more = plain::lines_after_failure(&tail);
     u64::try_from(tail.len()).is_ok_and(|len| len <= MAX_TAIL) && more <= usize::from(!tries_again)
 }
 
@@ -44,10 +49,17 @@ mod tests {
         for (tail, want) in [
             ("API Error: Rate limit reached\n", true),
             ("API Error: Rate limit reached\n\n  at line 3\n  at line 4\nSee the docs.\n", true),
+            ("Error: 429 Too Many Requests {\n  \"error\": {\n  }\n}\nSession ended.\n", true),
+            ("API Error: 503\n<html>\n<body>overloaded</body>\n</html>\n", true),
+            ("API Error: 503\n<html>\n</html>\nApplied edit to parser.rs\nCommit 1a2b3c4\n", false),
+            ("Error: HTTP 429: Rate limit reached. Please retry after 20 seconds.\nSession ended.\n", true),
+            ("litellm.RateLimitError: 429\nTry again later.\n\nTokens: 2.4k sent, 0 received.\n", true),
             ("API Error (429) · Retrying in 5 seconds…\n", true),
             ("API Error (429) · Retrying in 5 seconds…\nI updated the parser and the tests pass.\n", false),
             ("litellm.RateLimitError: 429\nApplied edit to parser.rs\nCommit 1a2b3c4\n", false),
             ("{\"type\":\"result\",\"is_error\":true}\n{\"type\":\"x\"}\n{}\n{}\n", true),
+            ("{\"type\":\"result\",\"is_error\":true}\nApplied edit to parser.rs\nCommit 1a2b3c4\n", false),
+            ("\u{1b}[31mAPI Error: Rate limit reached\u{1b}[0m\n\u{1b}[0m\n\u{1b}[?25h\n", true),
             ("", false),
         ] {
             assert_eq!(is_end(tail), want, "{tail}");

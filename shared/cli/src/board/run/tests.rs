@@ -123,7 +123,7 @@ impl Desk {
         hand.must(TASK, None, changes).unwrap();
         let run = hand.look(TASK).unwrap().task.current_run;
         let since = hand.here.now;
-        Work { gate, task: TASK.into(), run, lock, profile: Some("luna".into()), since }
+        Work { gate, task: TASK.into(), run, lock, profile: Some("luna".into()), since, told: Arc::default() }
     }
 
     fn read(&self, name: &str) -> String {
@@ -188,7 +188,7 @@ fn a_command_whose_board_is_cut_off_is_stopped_before_its_claim_ends() {
     let name = |which: &str| format!("WATCHBILL_{which}=");
     desk.line.cut.set(NEVER);
     let began = Instant::now();
-    let e = hand.harness(work, Some(Duration::from_secs(6)), &AtomicBool::new(false)).unwrap_err();
+    let e = hand.harness(work, Some(Duration::from_secs(6))).unwrap_err();
     assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
     assert_eq!(e.kind, Kind::Partial);
     assert_eq!(
@@ -221,7 +221,7 @@ fn the_end_of_a_command_waits_for_a_server_that_comes_back() {
     let mut hand = desk.hand();
     let work = desk.work(&mut hand, "true");
     desk.line.cut.set(1);
-    let code = hand.harness(work, None, &AtomicBool::new(false)).unwrap();
+    let code = hand.harness(work, None).unwrap();
     assert_eq!((code, desk.line.cut.get()), (0, 0));
     assert_eq!(hand.look(TASK).unwrap().task.status, Status::Done);
 }
@@ -232,7 +232,7 @@ fn the_end_of_a_command_waits_for_room_on_a_full_disk() {
     let mut hand = desk.hand();
     let work = desk.work(&mut hand, "true");
     desk.line.full.set(1);
-    let code = hand.harness(work, None, &AtomicBool::new(false)).unwrap();
+    let code = hand.harness(work, None).unwrap();
     assert_eq!((code, desk.line.full.get()), (0, 0));
     assert_eq!(hand.look(TASK).unwrap().task.status, Status::Done);
 }
@@ -259,7 +259,7 @@ fn ended_beside(command: &str, trouble: impl FnOnce(&Path) + Send) -> Detail {
             trouble(&db);
         });
         // How the command ended is its exit code; a refusal says what became of its task.
-        match hand.harness(work, None, &AtomicBool::new(false)) {
+        match hand.harness(work, None) {
             Ok(code) => assert_eq!(code, 0),
             Err(e) => assert_eq!(e.kind, Kind::Partial, "{e}"),
         }
@@ -304,4 +304,27 @@ fn the_end_of_a_command_waits_for_a_file_that_was_moved_away_or_replaced() {
     };
     let seen = ended_beside("true", copied);
     assert_eq!(seen.task.status, Status::Done, "it is done on the board that is there now");
+}
+
+#[test]
+fn an_end_that_cannot_be_written_waits_a_while_and_no_longer_than_a_supervisor() {
+    let desk = Desk::new();
+    let mut hand = desk.hand();
+    let work = desk.work(&mut hand, "true");
+    let busy = Error::new(Kind::Busy, "kanban.db", "is busy");
+    let since = |seconds| Unwritten {
+        began: Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap(),
+        is_said: true,
+    };
+    for (seconds, is_told, waits) in
+        [(0, false, true), (590, false, true), (600, false, false), (10, true, true), (15, true, false)]
+    {
+        work.told.store(is_told, Ordering::Relaxed);
+        assert_eq!(since(seconds).waits(&work, &busy), waits, "{seconds} {is_told}");
+    }
+    let mut fresh = Unwritten::now();
+    assert!(fresh.waits(&work, &busy) && !fresh.is_said, "a moment is nothing to speak of");
+    let mut later = Unwritten { is_said: false, ..since(3) };
+    assert!(later.waits(&work, &busy) && later.is_said);
+    drop(work.gate.end());
 }
