@@ -44,6 +44,10 @@ pub fn is_fresh_start(e: &Event) -> bool {
         // The dispatcher filling in its default is nobody's decision.
         EventKind::Assigned => e.payload.get("source").is_none(),
         EventKind::Reclaimed => e.payload.get("manual").and_then(Value::as_bool) == Some(true),
+        // Moved on the dashboard of Hermes.
+        EventKind::Status => {
+            matches!(e.payload.get("status").and_then(Value::as_str), Some("todo" | "ready"))
+        }
         _ => false,
     };
     by_hand && !is_ours(e)

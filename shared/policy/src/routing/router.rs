@@ -512,14 +512,15 @@ fn began(d: &Detail, now: Time) -> Time {
     fresh.map_or(day, |f| f.max(day))
 }
 
-/// How often a task was moved or requeued in its present story, by a watcher or others.
+/// How often a task was moved or requeued in its present story, by a watcher or an orchestrator. What a person does uses up nothing.
 pub fn moves(d: &Detail, now: Time) -> usize {
     let began = began(d, now);
     let card = d.cards_made.iter().map(|c| c.created_at).min();
     let by_us = |e: &&Event| e.trail().and_then(|t| t.get("sent")?.get("move")?.as_bool()) == Some(true);
     let decided = |e: &&Event| {
         let kind = matches!(e.kind, EventKind::Assigned | EventKind::Unblocked);
-        kind && authorship::is_fresh_start(e) && card.is_some_and(|c| e.at >= c)
+        let by_orchestrator = authorship::is_fresh_start(e) && !authorship::starts_anew(d, e);
+        kind && by_orchestrator && card.is_some_and(|c| e.at >= c)
     };
     let events = || d.events.iter().filter(|e| e.at >= began);
     // One step leaves several events of one moment; a reassign and an unblock by hand count as one.

@@ -60,11 +60,12 @@ impl<'a> Rules<'a> {
         if authorship::undone(d).is_some() {
             return self.leave(d, "undone by hand; skipped until something else happens to it");
         }
+        let sources = self.sources(d);
+        self.untie_freed(d, &sources);
         if is_claimed(d) {
             self.swap_link(d);
             return;
         }
-        let sources = self.sources(d);
         if let Some(why) = self.is_over(d, &sources) {
             sources.iter().for_each(|s| self.before_promotion(s, d));
             let why = self.with_refusal(card, Why::new(Rule::MovedOn, why));
@@ -189,6 +190,49 @@ impl<'a> Rules<'a> {
             .scribe
             .step(card, StepAction::Normalise, &why, |t| hermes::unlinked(&card.task.id, &own.id, t));
         self.push(step);
+    }
+
+    /// Takes tasks off a card that goes on, for others or with its worker, where they were unblocked outside Watchbill since: the
+    /// runtime promotes none of them before the card is closed.
+    fn untie_freed(&mut self, card: &Detail, sources: &[&'a Detail]) {
+        if !is_claimed(card) && !is_incident(card) {
+            return;
+        }
+        for d in sources {
+            let waits = |p: &board::Kin| p.id != card.task.id && !p.status.frees_children();
+            let tied = |e: &board::Event| e.kind == EventKind::Linked && e.names_parent(&card.task.id);
+            let at = d.events.iter().rposition(tied).map_or(0, |at| at + 1);
+            let freed = |e: &board::Event| {
+                matches!(e.kind, EventKind::Unblocked | EventKind::PromotedManual)
+                    && authorship::is_fresh_start(e)
+                    && e.at >= card.task.created_at
+            };
+            let is_freed = d.task.status == Status::Todo
+                && d.task.claim_lock.is_none()
+                && d.parents.iter().any(|p| p.id == card.task.id)
+                && !d.parents.iter().any(waits)
+                && d.events[at..].iter().any(freed);
+            if !is_freed
+                || self.touched.contains(&d.task.id)
+                || self.is_left_out(&d.task.id)
+                || self.hands_off(d).is_some()
+            {
+                continue;
+            }
+            let because =
+                format!("unblocked outside Watchbill, so it waits for card {} no longer", card.task.id);
+            let why = Why::new(Rule::Normalise, because).fact("card", json!(card.task.id));
+            let own_board = self.seen.own_board;
+            let step = self.scribe.step(d, StepAction::Normalise, &why, |t| {
+                let mut changes = hermes::unlinked(&d.task.id, &card.task.id, t);
+                // A dispatcher promotes it by itself.
+                if own_board {
+                    changes.extend(hermes::promoted(d, t));
+                }
+                changes
+            });
+            self.push(step);
+        }
     }
 
     /// Makes a card the parent of its stopped task, so that the task waits for the decision. Work that runs or is about to

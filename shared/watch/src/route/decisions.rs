@@ -453,7 +453,10 @@ impl<'a> Rules<'a> {
             // It lasts while the orchestrator may still decide: said once. Where a person has to, it is a finding below.
             let lasts = format!("{id} waits: its card {} was completed {how}", card.task.id);
             let word = id_word(id);
-            let mend = format!("{said}; {hand} reassign {word} PROFILE, then {hand} unblock {word}");
+            let is_given = since_card(d, card).iter().any(authorship::is_assignment);
+            let first =
+                if is_given { String::new() } else { format!("{hand} reassign {word} PROFILE, then ") };
+            let mend = format!("{said}; {first}{hand} unblock {word}");
             if omitted {
                 // Nothing is refused, and nobody has to do anything: it is asked about again at once.
                 self.leave(d, said);

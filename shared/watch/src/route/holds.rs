@@ -48,8 +48,8 @@ struct Waiting<'a> {
     lasting: Option<Cause>,
     /// When its hold ends; `None` where it is not held yet.
     until: Option<Time>,
-    /// When to look again, where nothing else tells.
-    again: Option<Time>,
+    /// Only those before it, of a provider that refused nothing of late, keep it from going on.
+    in_turn: bool,
     /// Why nobody else takes it, once that was asked.
     because: String,
 }
@@ -90,6 +90,8 @@ impl<'a> Rules<'a> {
             return None;
         }
         let tied = self.tied(d);
+        // What stopped the profile before, or the model, says nothing about the one that it was given to.
+        let is_given = was_given(d) && !is_decided(d) && has_another(d);
         let of = |cause: Option<Cause>, blocker: Blocker, until: Option<Time>| {
             let waiting = || Waiting {
                 d,
@@ -98,10 +100,10 @@ impl<'a> Rules<'a> {
                 cause,
                 lasting: None,
                 until,
-                again: None,
+                in_turn: false,
                 because: String::new(),
             };
-            blocker.lies_with_provider().then(waiting)
+            (blocker.lies_with_provider() || is_given).then(waiting)
         };
         match d.task.status {
             Status::Scheduled => {
@@ -111,13 +113,15 @@ impl<'a> Rules<'a> {
                 let waiting = of(cause, blocker, Some(ends))?;
                 // What heal held is judged by synthesize-distress first, which reads its log: then it has a card.
                 let routed = matches!(event.by(), Some(ROUTE_BLOCKED | SYNTHESIZE_DISTRESS));
-                if !routed && matches!(tied, Tied::Free) {
+                if !routed && !is_given && matches!(tied, Tied::Free) {
                     self.leave_until(d, super::UNJUDGED, ends);
                     return None;
                 }
                 // No time mends a refused key, or a used-up quota without a stated end; another profile does.
                 let is_mended = cause == Some(Cause::Quota) && stated_end(d).is_some();
-                let lasting = cause.filter(|cause| !routed && !is_mended && Lacking::of(*cause).is_some());
+                let is_mended = is_mended || is_given || self.has_new_settings(d);
+                let lasts = |cause: &Cause| !routed && !is_mended && Lacking::of(*cause).is_some();
+                let lasting = cause.filter(lasts);
                 Some(Waiting { lasting, ..waiting })
             }
             Status::Blocked => of(None, self.blocker_of(d, tied)?, None),
@@ -248,9 +252,9 @@ impl<'a> Rules<'a> {
             }
             match self.router.release_for(&w.d.task) {
                 Release::Go { probe } => self.set_free(&w, probe),
-                Release::Wait { until, why } => {
-                    // Of a provider that refused nothing of late only this tells when to look again.
-                    w.again = self.router.standing_for(&w.d.task).is_none().then_some(until);
+                Release::Wait { why, .. } => {
+                    // Of a provider that refused nothing of late only this tells that its hold is over.
+                    w.in_turn = self.router.standing_for(&w.d.task).is_none();
                     w.because = why;
                     rest.push(w);
                 }
@@ -264,8 +268,8 @@ impl<'a> Rules<'a> {
     /// nobody knows a provider, only the hold tells. A block of the breaker's has no end of its own (`until`), so only the provider tells.
     fn may_go_on(&self, d: &Detail, until: Option<Time>) -> bool {
         let standing = self.router.standing_for(&d.task);
-        let is_over =
-            self.is_elsewhere(d, until) || until.is_some_and(|until| until <= self.seen.now || was_given(d));
+        let is_over = self.is_elsewhere(d, until)
+            || until.is_some_and(|until| until <= self.seen.now || was_given(d) || is_in_turn(d));
         !standing.is_some_and(|(_, s)| s.is_held()) && (is_over || standing.is_some())
     }
 
@@ -277,19 +281,28 @@ impl<'a> Rules<'a> {
         is_mended_by_time && is_old() && self.router.standing_for(&w.d.task).is_none()
     }
 
-    /// Whether a task was refused by another provider than the one that its profile has now. Of a block of the breaker's nobody noted the
-    /// provider: what its log names may be a fallback inside Hermes, unless the configuration of the profile changed since.
+    /// Whether a task was refused by another provider than the one that works on it now. Of a block of the breaker's nobody noted the
+    /// provider: what its log names may be a fallback inside Hermes, unless it was given to another one since.
     fn is_elsewhere(&self, d: &Detail, until: Option<Time>) -> bool {
         let refused = if until.is_some() { held_for(d) } else { self.refused_before_change(d) };
         refused.is_some_and(|id| id.is_surely_other(&self.router.worker(&d.task).id()))
     }
 
-    /// The provider that refused a task last, where the configuration of its profile changed since.
+    /// Whether the configuration of its profile changed since the newest attempt began: a key, a model or a provider.
+    fn has_new_settings(&self, d: &Detail) -> bool {
+        let changed = self.router.worker(&d.task).changed;
+        changed.zip(d.newest_run()).is_some_and(|(changed, run)| run.started_at < changed)
+    }
+
+    /// The provider that refused a task last, where it has another profile or pin since, or its profile another configuration.
     fn refused_before_change(&self, d: &Detail) -> Option<Id> {
-        let changed = self.router.worker(&d.task).changed?;
         let refused = |s: &&Sighting| s.task == d.task.id && s.news != News::Good;
         let last = self.seen.routing.sightings.iter().filter(refused).max_by_key(|s| s.at)?;
-        (last.at < changed).then(|| last.id.clone())
+        // An attempt asks whom its profile named as it began.
+        let is_changed = self.router.worker(&d.task).changed.is_some_and(|at| last.began < at);
+        let is_others = last.profile.is_some() && last.profile != d.task.assignee;
+        let is_pinned = d.events.iter().any(|e| e.kind == EventKind::ModelOverrideSet && last.began < e.at);
+        (is_changed || is_others || is_pinned).then(|| last.id.clone())
     }
 
     fn set_free(&mut self, w: &Waiting<'a>, probe: bool) {
@@ -363,7 +376,7 @@ impl<'a> Rules<'a> {
         // A place or an answer of the provider releases it before; so each look may be later than the one before, and three
         // hundred that wait do not write three hundred events every few minutes.
         let (least, most) = (seconds(self.config.heal.hold), seconds(self.config.heal.hold_max));
-        let later = w.again.unwrap_or(now.plus(now.since(since).clamp(least, most.max(least))));
+        let later = now.plus(now.since(since).clamp(least, most.max(least)));
         // The first hold is as long as its provider said; only one that outlives that looks less and less often.
         let until = match (ends, w.until) {
             (Some(ends), None) => ends.max(now.plus(1)),
@@ -376,6 +389,9 @@ impl<'a> Rules<'a> {
         why.facts = remembered(w.d);
         if was_given(w.d) {
             why = why.fact("given", json!(true));
+        }
+        if w.in_turn {
+            why = why.fact(IN_TURN, json!(true));
         }
         let step = self.scribe.held(w.d, &provider, until, why);
         self.push(step);
@@ -492,12 +508,37 @@ fn held_for(d: &Detail) -> Option<Id> {
     held_provider(hold).map(Id::of_shown).or_else(refused_at)
 }
 
+/// Of a hold that was over, and was made longer because others go first: the task goes on in its turn, whenever the hold ends.
+const IN_TURN: &str = "in_turn";
+
+fn is_in_turn(d: &Detail) -> bool {
+    says(d, IN_TURN)
+}
+
+/// Whether it waits by a decision of an orchestrator.
+fn is_decided(d: &Detail) -> bool {
+    says(d, "decided_by")
+}
+
+/// Whether another profile, or another pin, has it than at its newest attempt.
+fn has_another(d: &Detail) -> bool {
+    let Some(run) = d.newest_run() else { return false };
+    let is_pinned =
+        || d.events.iter().any(|e| e.kind == EventKind::ModelOverrideSet && run.started_at < e.at);
+    (run.profile.is_some() && run.profile != d.task.assignee) || is_pinned()
+}
+
+/// Whether the event of a hold has a fact.
+fn says(d: &Detail, key: &str) -> bool {
+    let trail = our_hold(d).and_then(|(event, _)| event.trail());
+    trail.is_some_and(|t| t.get(key).is_some_and(|v| !v.is_null()))
+}
+
 /// Whether a held task was given to its profile since it was held.
 fn was_given(d: &Detail) -> bool {
     let Some((hold, _)) = our_hold(d) else { return false };
     // By an orchestrator's decision, carried out with a wait; or by anyone, before the hold that this one prolongs.
-    let says = |key: &str| hold.trail().is_some_and(|t| t.get(key).is_some_and(|v| !v.is_null()));
-    if says("decided_by") || says("given") {
+    if is_decided(d) || says(d, "given") {
         return true;
     }
     let at = d.events.iter().rposition(|e| e == hold).unwrap_or(0);

@@ -229,9 +229,10 @@ fn moves_are_counted_whoever_makes_them_once_there_is_a_card() {
         )
     };
     let by_hand = |kind: &str, at: i64| event(kind, at, json!({"assignee": "sol"}));
-    let with = |events: Vec<board::Event>, card: Option<i64>| {
+    let on_card = |events: Vec<board::Event>, card: Option<i64>, worked_on: &[i64]| {
         let mut d = detail("t_00000001", Status::Ready);
         d.events.extend(events);
+        d.card_work = worked_on.iter().map(|at| (ago(*at), None)).collect();
         d.cards_made = card
             .map(|at| CardMade {
                 id: "t_c".into(),
@@ -243,11 +244,13 @@ fn moves_are_counted_whoever_makes_them_once_there_is_a_card() {
             .collect();
         moves(&d, NOW)
     };
+    let with = |events: Vec<board::Event>, card: Option<i64>| on_card(events, card, &[]);
     assert_eq!(with(vec![by_us(500), by_us(480)], None), 2);
     assert_eq!(with(vec![by_us(90_000)], None), 0, "a day ago");
     assert_eq!(with(vec![by_us(500), by_hand("unblocked", 400)], None), 0, "somebody starts afresh");
     let decided = vec![by_us(500), by_hand("assigned", 400), by_hand("unblocked", 390), by_us(100)];
-    assert_eq!(with(decided, Some(500)), 3, "what is decided upon a card goes on with it");
+    assert_eq!(with(decided.clone(), Some(500)), 2, "what a person does uses up nothing");
+    assert_eq!(on_card(decided, Some(500), &[450]), 3, "what is decided upon a card goes on with it");
     let mut d = detail("t_00000001", Status::Ready);
     d.events.extend([by_us(500), by_us(400)]);
     assert_eq!(chosen(&routing(), &Config::default(), &d, Blocker::RateLimited), "spent");

@@ -102,15 +102,29 @@ fn after_days_off_held_work_goes_on_in_steps_and_none_goes_to_a_person() {
     let d = told(&s);
     let all = actions(&d);
     assert_eq!(all.iter().filter(|(_, a)| *a == "release").count(), 2, "{all:?}");
-    // The others look again soon, not as late as their hold is old.
-    let ends = d.steps.iter().filter(|s| s.action == "extend").filter_map(|s| {
-        s.changes.iter().find_map(|c| match c {
-            Change::AddEvent { payload, .. } => payload.pointer("/watchbill/hold/until")?.as_i64(),
+    // The others go on in their turn, and nothing more is written until then.
+    let mut waiting = Vec::new();
+    for step in d.steps.iter().filter(|s| s.action == "extend") {
+        let held = step.changes.iter().find_map(|c| match c {
+            Change::AddEvent { payload, .. } if payload.pointer("/watchbill/hold").is_some() => Some(payload),
             _ => None,
-        })
-    });
-    let ends: Vec<i64> = ends.map(|until| Time(until).since(NOW)).collect();
-    assert!(ends.len() == 4 && ends.iter().all(|wait| (60..=900).contains(wait)), "{ends:?}");
+        });
+        let mut d = s.tasks.iter().find(|d| d.task.id == step.task).unwrap().clone();
+        d.events.push(event("scheduled", 0, held.unwrap().clone()));
+        waiting.push(d);
+    }
+    assert_eq!(waiting.len(), 4);
+    let mut s = with(waiting, Vec::new());
+    s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
+    let two = |seconds: i64| {
+        let of_luna = |s: Sent| Sent { profile: "luna".into(), is_move: false, ..s };
+        sent(2, "a", seconds, true).into_iter().map(of_luna).collect::<Vec<_>>()
+    };
+    s.routing.sent = two(60);
+    assert_eq!(told(&s).steps, []);
+    s.routing.sent.clear();
+    let all = told(&s);
+    assert!(actions(&all).iter().filter(|(_, a)| *a == "release").count() >= 2, "{all:?}");
 }
 
 #[test]
@@ -260,6 +274,25 @@ fn what_heal_parked_is_looked_after_once_it_has_its_card() {
         s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
         let out = told(&s);
         assert!(out.steps.is_empty() && out.left[0].because.starts_with("waiting does not fix "), "{out:?}");
+        // Its profile has another key, or another profile has it: then it is tried.
+        let mut mended = s.clone();
+        mended.tasks[0].runs.insert(0, run(7, "luna", Some("crashed")));
+        mended.routing.profiles.get_mut("luna").unwrap().changed = Some(ago(5));
+        assert_eq!(
+            actions(&told(&mended)),
+            [("t_00000001", "release"), ("t_0000cafe", "close-card")],
+            "{cause}"
+        );
+        mended.routing.profiles.get_mut("luna").unwrap().changed = None;
+        assert_eq!(told(&mended).steps, [], "{cause}");
+        mended.tasks[0].task.assignee = Some("vega".into());
+        mended.tasks[0].events.push(event("assigned", 5, json!({"assignee": "vega"})));
+        assert_eq!(actions(&told(&mended))[0], ("t_00000001", "release"), "{cause}");
+        // So it is where its card was closed for that.
+        mended.cards.clear();
+        mended.tasks[0].cards.clear();
+        mended.tasks[0].parents.clear();
+        assert_eq!(actions(&told(&mended)), [("t_00000001", "release")], "{cause}");
         // A fallback that was named since takes it.
         let out = told(&named);
         assert_eq!(actions(&out), [("t_00000001", "move"), ("t_0000cafe", "close-card")], "{cause}");
@@ -413,12 +446,54 @@ fn what_the_breaker_gave_up_goes_on_by_itself_when_its_provider_answers() {
     assert_eq!(actions(&told(&s)), [("t_00000001", "release"), ("t_0000cafe", "close-card")]);
     s.tasks[0].events.last_mut().unwrap().at = ago(1_200);
     // Another provider than its own refused it: a fallback inside Hermes, or what its profile had before.
-    s.routing.sightings = vec![Sighting { task: "t_00000001".into(), ..refused("b", Cause::RateLimit, 100) }];
+    let elsewhere = Sighting {
+        task: "t_00000001".into(),
+        profile: Some("mira".into()),
+        ..refused("b", Cause::RateLimit, 100)
+    };
+    s.routing.sightings = vec![elsewhere.clone()];
     assert_eq!(told(&s).steps, []);
-    s.routing.profiles.get_mut("mira").unwrap().changed = Some(ago(101));
+    s.routing.profiles.get_mut("mira").unwrap().changed = Some(ago(161));
     assert_eq!(told(&s).steps, []);
-    s.routing.profiles.get_mut("mira").unwrap().changed = Some(ago(50));
+    // While the attempt ran, which asked the one before to its end.
+    for changed in [150, 50] {
+        s.routing.profiles.get_mut("mira").unwrap().changed = Some(ago(changed));
+        assert_eq!(actions(&told(&s)), [("t_00000001", "release"), ("t_0000cafe", "close-card")]);
+    }
+    // Given to another profile, or pinned, by hand.
+    s.routing.profiles.get_mut("mira").unwrap().changed = None;
+    s.routing.sightings = vec![Sighting { profile: Some("sol".into()), ..elsewhere.clone() }];
     assert_eq!(actions(&told(&s)), [("t_00000001", "release"), ("t_0000cafe", "close-card")]);
+    s.routing.sightings = vec![elsewhere];
+    s.tasks[0].events.insert(0, event("model_override_set", 90, json!({})));
+    assert_eq!(actions(&told(&s)), [("t_00000001", "release"), ("t_0000cafe", "close-card")]);
+}
+
+#[test]
+fn what_is_unblocked_by_hand_waits_for_no_card_that_goes_on() {
+    for (is_claimed, key, want) in
+        [(true, "distress:t_00000001:x:1", "normalise"), (false, "distress:incident:a:1", "normalise")]
+    {
+        let mut c = card("t_0000cafe", "t_00000001", "rate_limited", Status::Ready);
+        c.detail.task.idempotency_key = Some(key.into());
+        if is_claimed {
+            c.detail.task.status = Status::Running;
+        }
+        let mut freed = detail("t_00000001", Status::Todo);
+        tie(&mut freed, &c);
+        freed.events.push(event("linked", 300, json!({"parent": "t_0000cafe"})));
+        let mut s = with(vec![freed.clone()], limited());
+        s.cards = vec![c.clone()];
+        assert!(!actions(&told(&s)).contains(&("t_00000001", want)), "{key}");
+        s.tasks[0].events.push(event("unblocked", 20, json!({})));
+        assert!(actions(&told(&s)).contains(&("t_00000001", want)), "{key}: {:?}", told(&s));
+        // By a watcher, before it was tied, or while another task keeps it.
+        s.tasks[0].events.last_mut().unwrap().payload = json!({"by": ROUTE_BLOCKED, "watchbill": {}}).into();
+        assert!(!actions(&told(&s)).contains(&("t_00000001", want)), "{key}");
+        s.tasks[0].events.last_mut().unwrap().payload = json!({}).into();
+        s.tasks[0].events.rotate_right(1);
+        assert!(!actions(&told(&s)).contains(&("t_00000001", want)), "{key}");
+    }
 }
 
 #[test]
