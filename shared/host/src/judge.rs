@@ -143,8 +143,11 @@ fn verdict(ask: &Ask, sight: &Sight, claimer: Life) -> Verdict {
     if let Some(gap) = &sight.scan.gap {
         return Verdict::Unknown(format!("the process list is not complete: {gap}"));
     }
-    let reboot = sight.facts.precedes_boot(ask.since, ask.birth.as_ref());
-    if claimed_elsewhere(ask, sight) && !reboot {
+    let is_elsewhere = claimed_elsewhere(ask, sight);
+    // A container may have a boot id of its own: what was claimed in one is older than this boot only if the clock says so too.
+    let reboot = sight.facts.precedes_boot(ask.since, ask.birth.as_ref())
+        && (!is_elsewhere || sight.facts.precedes_boot(ask.since, None));
+    if is_elsewhere && !reboot {
         return Verdict::Unknown(
             "claimed in another pid namespace, where its pid means another process".into(),
         );

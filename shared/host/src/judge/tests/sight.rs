@@ -139,7 +139,14 @@ fn a_claim_of_another_namespace_is_never_gone() {
             Alive,
             "600",
         ),
-        ("of another boot", |w| (elsewhere(w), w.born(id("b0"), 0)).0, Gone, "reboot"),
+        (
+            "of another boot",
+            |w| (elsewhere(w), w.born(id("b0"), 0), w.ask.since = w.facts.boot_time.plus(-3_600)).0,
+            Gone,
+            "reboot",
+        ),
+        // A container may have a boot id of its own, as under systemd-nspawn.
+        ("with another boot id", |w| (elsewhere(w), w.born(id("b0"), 0)).0, Unknown, "another pid namespace"),
         (
             "our own namespace",
             |w| (elsewhere(w), w.ask.namespace = Some("pid:[1]".into())).0,
