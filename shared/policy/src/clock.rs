@@ -154,6 +154,14 @@ fn remembered(cache: &mut Cache, boot: &str, offset: i64, slept: Option<i64>, at
     moved
 }
 
+/// For how many seconds the machine was suspended in this boot when a pass last looked, and until now; `None` where the clock is given,
+/// or the kernel does not say.
+pub fn suspended(world: &World<'_>, pass: &Pass) -> Option<(i64, i64)> {
+    let until_now = world.host.slept().filter(|_| !pass.clock_given)?;
+    let before = slept_before(world.cache, &world.host.facts().boot_id);
+    Some((before.map_or(until_now, |before| before.min(until_now)), until_now))
+}
+
 /// How long the machine was suspended in this boot, as a pass last remembered it.
 fn slept_before(cache: &Cache, boot: &str) -> Option<i64> {
     cache.newest(&format!("{SLEPT}{boot}")).map(|(_, seconds)| seconds.0)

@@ -143,13 +143,18 @@ impl<'a> Case<'a> {
             return;
         }
         let Limit { value, source } = self.limits.time.clone();
-        let took = run.seconds(self.seen.now);
+        // While the machine was suspended nobody worked.
+        let slept = self.work.slept;
+        let took = (run.seconds(self.seen.now) - slept).max(0);
         let count = |n: i64| u64::try_from(n).unwrap_or(0);
         self.gauge("time", Some(count(took)), false, count(value), Unit::Seconds, &source);
         if took > value {
             let tense = if run.ended_at.is_none() { "in this attempt" } else { "in the last attempt" };
             let all = all_seconds(self.work, self.seen.now);
             let mut evidence = vec![format!("attempt {} began {}", run.id, run.started_at)];
+            if slept > 0 {
+                evidence.push(format!("not counted: {} in which this machine was suspended", words(slept)));
+            }
             if self.work.detail.runs.len() > 1 {
                 evidence.push(format!("{} in all its {} attempts", words(all), self.work.detail.runs.len()));
             }

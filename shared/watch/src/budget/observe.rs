@@ -59,11 +59,14 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Re
         return Ok(seen);
     }
     let mut lately = world.board.events(now.plus(-3_600), 200)?;
+    // Before this pass notes how long the machine was suspended.
+    let suspended = clock::suspended(world, pass);
     seen.clock_fault = clock::fault(world, pass, &mut lately)?;
     seen.runtime = Some((world.runtime)());
     let ids = chosen(&rows, &ended, now, &mut seen.unknown);
     let details = world.board.look(&ids)?;
     seen.work = works(world, details, since, now);
+    slept(world, &mut seen.work, suspended);
     let until = Instant::now() + world.config.budget.trees_limit;
     files(world, &mut seen, now, until);
     let cards: Vec<String> = rows.iter().filter(|t| card::is_card(t)).map(|t| t.id.clone()).collect();
@@ -138,10 +141,39 @@ fn works(world: &mut World<'_>, details: Vec<Detail>, since: Time, now: Time) ->
             }
         }
         let refused = refused(world, &detail, now);
-        works.push(Work { detail, usage, earlier, files: FilesSeen::default(), tree: None, refused });
+        works.push(Work {
+            detail,
+            usage,
+            earlier,
+            files: FilesSeen::default(),
+            tree: None,
+            refused,
+            slept: 0,
+        });
     }
     shared_logs(&mut works, now);
     works
+}
+
+/// How long the machine was suspended while an attempt ran here. Of one that is seen for the first time after the machine woke up, the
+/// whole time since the last pass is left out: it may have run before.
+fn slept(world: &mut World<'_>, work: &mut [Work], suspended: Option<(i64, i64)>) {
+    let Some((before, until_now)) = suspended else { return };
+    let (boot, board) = (world.host.facts().boot_id, world.board.id().at.clone());
+    let prefix = format!("slept-run:{board}:");
+    let mut still = BTreeSet::new();
+    for w in work.iter_mut() {
+        let Some(run) = w.detail.newest_run().filter(|_| world.abroad(&w.detail).is_none()) else { continue };
+        let key = format!("{prefix}{boot}:{}:{}", w.detail.task.id, run.id);
+        if run.ended_at.is_none() {
+            world.cache.sight(&key, Time(before));
+        }
+        if let Some((_, since)) = world.cache.newest(&key).filter(|(known, _)| *known == key) {
+            w.slept = (until_now - since.0).max(0);
+            still.insert(key);
+        }
+    }
+    world.cache.forget(&prefix, &still);
 }
 
 /// Attempts that a provider refused: what a watcher wrote down, and where that leaves a row of equal errors, what the log says.
@@ -244,7 +276,8 @@ fn files(world: &mut World<'_>, seen: &mut Seen, now: Time, until: Instant) {
             continue;
         };
         // Git has nothing to add.
-        if let Some(why) = worked_on_too(&all, i, began(d), |other| other == path) {
+        let own = all[i].folder.as_deref();
+        if let Some(why) = worked_on_too(&all, i, began(d), |other| Some(other) == own) {
             seen.work[i].files = FilesSeen::unknown(why);
             continue;
         }
@@ -291,9 +324,14 @@ struct WorkedOn {
 
 fn worked_on(work: &[Work], now: Time) -> Vec<WorkedOn> {
     let root = |w: &Work| w.files.changes.as_ref().map(|c| c.root.clone());
+    // Git names a folder without symbolic links.
+    let named = |path: &str| {
+        let real = std::fs::canonicalize(path).ok();
+        real.and_then(|real| real.to_str().map(str::to_owned)).unwrap_or_else(|| path.to_owned())
+    };
     let one = |w: &Work| WorkedOn {
         task: w.detail.task.id.clone(),
-        folder: root(w).or_else(|| w.detail.place.path.clone()),
+        folder: root(w).or_else(|| w.detail.place.path.as_deref().map(named)),
         ended: w.detail.newest_run().map(|r| r.ended_at.unwrap_or(now)),
     };
     work.iter().map(one).collect()
@@ -419,6 +457,7 @@ mod tests {
             d
         };
         let seen = |detail: Detail| Work {
+            slept: 0,
             refused: BTreeSet::new(),
             detail,
             usage: Usage::default(),

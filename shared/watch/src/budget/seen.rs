@@ -66,6 +66,14 @@ pub struct Work {
     /// Attempts that a provider refused, by their number: what they ended on is not the task's own error.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub refused: BTreeSet<i64>,
+    /// Seconds for which this machine was suspended since a pass first saw the newest attempt.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub slept: i64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(n: &i64) -> bool {
+    *n == 0
 }
 
 /// What one attempt used.

@@ -39,6 +39,7 @@ fn work(detail: Detail) -> Work {
         earlier: Vec::new(),
         files: FilesSeen::unknown("not looked at"),
         tree: None,
+        slept: 0,
     }
 }
 
@@ -122,6 +123,8 @@ fn each_verdict_has_its_own_ground() {
     let cases: Vec<Case> = vec![
         ("an hour is allowed", running(3_600), &[]),
         ("a second more is not", running(3_601), &["over time"]),
+        ("while the machine slept it did not work", Work { slept: 21_600, ..running(25_200) }, &[]),
+        ("beside that it worked too long", Work { slept: 21_600, ..running(25_201) }, &["over time"]),
         ("the task allows less", scoped(running(700)), &["over time"]),
         ("ninety turns are allowed", Work { usage: turns(90), ..running(60) }, &[]),
         ("one more is not", Work { usage: turns(91), ..running(60) }, &["over iterations"]),
