@@ -184,23 +184,29 @@ fn remove(args: &TimersArgs) -> Result<u8> {
         Ok((by, install::remove(by, folder.as_deref())?))
     };
     let is_root = rustix::process::geteuid().is_root();
+    let mut unread = None;
     let all = match args.by {
         Some(by) => vec![one(by.into())?],
         // Where there is no cron there is nothing of Watchbill in it. Units of the machine are root's to remove.
         None => [By::User, By::System, By::Cron]
             .into_iter()
             .filter(|by| *by != By::System || is_root || args.unit_dir.is_some())
-            .map(one)
-            .filter(|one| !matches!(one, Err(e) if e.kind != Kind::Partial))
-            .collect::<Result<_>>()?,
+            .filter_map(|by| match one(by) {
+                Err(e) if e.kind == Kind::Partial => {
+                    unread = Some(e);
+                    None
+                }
+                other => other.ok(),
+            })
+            .collect(),
     };
     let mut some: Vec<_> = all.into_iter().filter(|(_, changes)| !changes.is_empty()).collect();
-    if some.is_empty() {
+    if some.is_empty() && unread.is_none() {
         some.push((args.by.map_or(By::User, By::from), Vec::new()));
     }
     let codes =
         some.iter().map(|(by, changes)| carry_out(args, *by, changes, None)).collect::<Result<Vec<_>>>()?;
-    Ok(codes.into_iter().max().unwrap_or(0))
+    unread.map_or(Ok(codes.into_iter().max().unwrap_or(0)), Err)
 }
 
 /// Does it, or says what would be done; 1 where commands are left to be run by hand, or nothing starts what was installed. `installed`: what

@@ -106,10 +106,13 @@ impl Cache {
         cache
     }
 
-    /// Whether a later pass will know what this one saw, as far as that can be told: the file is there, and may be written.
+    /// Whether a later pass will know what this one saw, as far as that can be told: the file may be written, or made.
     pub fn is_kept(&self) -> bool {
-        // Asked by name: to close a file of one's own would drop the locks of SQLite on it.
-        self.path.as_deref().is_some_and(|path| rustix::fs::access(path, Access::WRITE_OK).is_ok())
+        let Some(path) = self.path.as_deref() else { return false };
+        // Asked by name: to close a file of one's own would drop the locks of SQLite on it. It writes beside the file as well.
+        let may_write = |at: &Path| rustix::fs::access(at, Access::WRITE_OK).is_ok();
+        let folder = path.ancestors().skip(1).find(|at| at.exists());
+        folder.is_some_and(may_write) && (!path.exists() || may_write(path))
     }
 
     /// What a pass reads that begins now, of a memory without a file. For simulated passes.

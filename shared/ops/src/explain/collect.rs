@@ -384,22 +384,27 @@ fn passed_over(
     let now = site.set().now;
     let up = site.look(board, |world| Ok(clock::up_since(world, now)))?;
     // While this machine was off nobody on it could start anything.
-    let was_off = |seconds: i64| !board.is_shared() && up.is_some_and(|up| now.since(up) < seconds);
-    let (was_off_lately, was_off_long) = (was_off(dispatcher::UNCLAIMED), was_off(dispatcher::PASSED_OVER));
+    let is_shared = board.is_shared();
+    let was_off = |seconds: i64| !is_shared && up.is_some_and(|up| now.since(up) < seconds);
+    let is_starting = up.is_some_and(|up| is_within(up, now, STARTING));
     let events = board.events(now.plus(-dispatcher::PASSED_OVER), MAX_TICKS)?;
     let done = dispatcher::started(board, rows, &events)?;
     if own_board {
         let workers = dispatcher::workers(board, rows, &done, &events, now)?;
         let mut left = dispatcher::waits_for_nothing(rows, links, &events, now);
-        if !was_off_lately {
-            left.extend(dispatcher::unclaimed(rows, &done, &events, &workers, now));
-        }
+        let unclaimed = dispatcher::unclaimed(rows, &done, &events, &workers, now);
+        let is_told = !was_off(dispatcher::UNCLAIMED);
+        left.extend(if is_told {
+            unclaimed
+        } else {
+            standing_long(board, rows, unclaimed, is_starting, now)?
+        });
         return Ok(left);
     }
-    if was_off_long {
-        return Ok(BTreeSet::new());
-    }
     let mut left = dispatcher::passed_over(rows, &done, &events, now);
+    if was_off(dispatcher::PASSED_OVER) {
+        return standing_long(board, rows, left, is_starting, now);
+    }
     left.extend(dispatcher::not_promoted(rows, links, &events, now));
     let started = board.recent_runs(1)?.first().map(|(_, run)| run.started_at);
     if dispatcher::is_stalled(started, now) {
@@ -407,6 +412,29 @@ fn passed_over(
         left.extend(dispatcher::stalled(rows, &events, now));
     }
     Ok(left)
+}
+
+/// Those of some tasks that stood for a day: of them it is told also where this machine was off or suspended lately, once it is on for a
+/// few minutes.
+fn standing_long(
+    board: &mut dyn Board,
+    rows: &[Task],
+    left: BTreeSet<String>,
+    is_starting: bool,
+    now: Time,
+) -> Result<BTreeSet<String>> {
+    if left.is_empty() || is_starting {
+        return Ok(BTreeSet::new());
+    }
+    let since = now.plus(-STANDING);
+    let events = board.events(since, MAX_TICKS)?;
+    // Of a board on which that much happened nobody knows what stood still.
+    if events.len() >= usize::try_from(MAX_TICKS).unwrap_or(usize::MAX) {
+        return Ok(BTreeSet::new());
+    }
+    let turned = |t: &Task| events.iter().any(|(id, e)| *id == t.id && authorship::is_turn(e));
+    let stood = |t: &&Task| left.contains(&t.id) && t.created_at < since && !turned(t);
+    Ok(rows.iter().filter(stood).map(|t| t.id.clone()).collect())
 }
 
 /// What one look at a board tells of some of its tasks and of what is around them.
@@ -536,6 +564,8 @@ const LONG: i64 = 300;
 
 /// Seconds after the start of a machine in which nobody misses a dispatcher: its gateway may be started last.
 const STARTING: i64 = 300;
+/// Seconds for which a task stands still before that is told of also where this machine was off in between.
+const STANDING: i64 = 86_400;
 
 /// Ready work that nobody starts, since nobody dispatches. That is told once, and not of every task.
 fn idle(

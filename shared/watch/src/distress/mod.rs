@@ -272,8 +272,13 @@ impl Rules<'_> {
             let is_answered = a.status.as_ref().is_some_and(|s| *s != Status::Archived);
             is_answered && trouble.began.is_some_and(|began| began > a.at)
         };
+        // `undo` archives the card of what it takes back. That is nobody's answer.
+        let is_undone = |a: &Asked| {
+            let undone = |e: &board::Event| e.kind == board::EventKind::Undone && e.at >= a.at;
+            a.status == Some(Status::Archived) && d.events.iter().any(undone)
+        };
         let anew = |a: &&Asked| {
-            let left = authorship::has_left(d, &a.card);
+            let left = authorship::has_left(d, &a.card) || is_undone(a);
             left || asked::is_to_be_asked_again(d, &a.card) || jams_again(d, a) || since(a)
         };
         if let Some(newest) = newest.filter(|a| !anew(a)) {

@@ -274,7 +274,9 @@ impl Case<'_> {
         let limited = |r: &&Run| r.outcome.as_deref() == Some("rate_limited");
         let in_a_row = self.d.runs.iter().take_while(limited).count();
         if limited(&run) && in_a_row < usize::try_from(self.config.distress.repeat).unwrap_or(usize::MAX) {
-            return Verdict::Leave("rate limited; the dispatcher waits and tries again".into());
+            let who =
+                if self.seen.own_board { "its next worker tries" } else { "the dispatcher waits and tries" };
+            return Verdict::Leave(format!("rate limited; {who} again"));
         }
         let said = run.error.as_deref().or(self.d.task.last_failure_error.as_deref());
         match self.cause(said) {
