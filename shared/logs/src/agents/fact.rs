@@ -217,10 +217,11 @@ pub(crate) fn brief(input: &Value) -> Option<&str> {
     KEYS.iter().find_map(|key| input.get(key)?.as_str())
 }
 
+/// Most files of one patch that are told.
+pub(crate) const MAX_PATCHED: usize = 20;
+
 /// The files a patch in the form of Codex (V4A) is for.
 pub(crate) fn patched(text: &str) -> Vec<&str> {
-    /// Most files of one patch that are told.
-    const MAX_FILES: usize = 20;
     if !text.contains("*** Begin Patch") {
         return Vec::new();
     }
@@ -231,5 +232,5 @@ pub(crate) fn patched(text: &str) -> Vec<&str> {
             .map(|mark| mark.len())
     };
     let named = text.lines().filter_map(|line| Some(line[file(line)?..].trim()));
-    named.filter(|name| !name.is_empty()).take(MAX_FILES).collect()
+    named.filter(|name| !name.is_empty()).take(MAX_PATCHED).collect()
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::agents::fact::MAX_PATCHED;
 use crate::session::{Num, Obj, Said, Text};
 
 /// A line of any type. A rollout wraps what it says into `payload`; stdout does not.
@@ -105,6 +106,8 @@ pub(super) struct Item<'a> {
     #[serde(borrow)]
     pub(super) tool: Text<'a>,
     pub(super) arguments: Option<Value>,
+    /// With changed files on stdout: which, and not what was changed in them.
+    pub(super) changes: Option<Value>,
 }
 
 /// The error of a turn.
@@ -156,6 +159,12 @@ impl Item<'_> {
     pub(super) fn name(&self) -> String {
         let kind = self.kind.get().or(self.old_kind.get()).unwrap_or_default();
         kind.chars().filter(|c| *c != '_').map(|c| c.to_ascii_lowercase()).collect()
+    }
+
+    /// The files it changed.
+    pub(super) fn changed(&self) -> Vec<&str> {
+        let all = self.changes.as_ref().and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        all.iter().filter_map(|change| change.get("path")?.as_str()).take(MAX_PATCHED).collect()
     }
 
     /// Whether it is a tool call that failed.

@@ -215,7 +215,7 @@ fn response(payload: &Payload<'_>, tell: &mut Told<'_>) {
         }
         "function_call" | "custom_tool_call" | "local_shell_call" => {
             let given = payload.arguments.as_ref().or(payload.input.as_ref()).or(payload.action.as_ref());
-            called(id, payload.name.or_empty(), given, tell);
+            called(id, payload.name.or_empty(), given, &[], tell);
         }
         "function_call_output" | "custom_tool_call_output" => {
             let output = text(&payload.output);
@@ -297,18 +297,21 @@ fn is_tool(item: &Item<'_>) -> bool {
 
 fn printed_call(item: &Item<'_>, tell: &mut Told<'_>) {
     let name = item.tool.get().map_or_else(|| item.name(), str::to_owned);
-    called(item.id.or_empty(), &name, item.command.as_ref().or(item.arguments.as_ref()), tell);
+    let given = item.command.as_ref().or(item.arguments.as_ref()).or(item.changes.as_ref());
+    called(item.id.or_empty(), &name, given, &item.changed(), tell);
 }
 
-fn called(id: &str, name: &str, given: Option<&Value>, tell: &mut Told<'_>) {
+/// `changed`: the files it changes, where they are told beside its arguments.
+fn called(id: &str, name: &str, given: Option<&Value>, changed: &[&str], tell: &mut Told<'_>) {
     let whole = match given {
         Some(Value::String(text)) => text.clone(),
         other => other.unwrap_or(&Value::Null).to_string(),
     };
     // Arguments are a text of JSON, a patch or a script is not.
     let inner: Value = serde_json::from_str(&whole).unwrap_or_default();
-    let said = brief(&inner).unwrap_or(&whole);
-    let files = patched(said);
+    let said = brief(&inner).or(changed.first().copied()).unwrap_or(&whole);
+    let mut files = patched(said);
+    files.extend(changed);
     let does = match name {
         "apply_patch" | "filechange" => Does::Edits,
         "request_user_input" => Does::Asks,

@@ -270,6 +270,30 @@ fn of_codex_sums_only_what_was_added_counts() {
     assert_eq!(found.count.record.used_in_all().context(), 5_000);
 }
 
+/// What `codex exec --json` prints of a change of files.
+fn changed(n: usize, status: &str, files: &[&str]) -> Value {
+    let changes: Vec<Value> = files.iter().map(|path| json!({"path": path, "kind": "update"})).collect();
+    let item =
+        json!({"id": format!("item_{n}"), "type": "file_change", "changes": changes, "status": status});
+    json!({"type": "item.completed", "item": item})
+}
+
+#[test]
+fn other_files_are_other_calls_of_codex() {
+    let start = json!({"type": "thread.started", "thread_id": "x"});
+    let names = ["/w/a", "/w/b", "/w/c", "/w/d", "/w/e", "/w/f"];
+    let all = names.iter().enumerate().map(|(n, name)| changed(n, "completed", &[name, "/w/g"]));
+    let all: Vec<Value> = std::iter::once(start).chain(all).collect();
+    let usage = in_halves(&lines(&all));
+    assert_eq!((usage.tool_calls, usage.identical_calls), (Some(6), Some(1)));
+    let desk = Desk::new();
+    let path = desk.write("x.jsonl", lines(&all));
+    let (prices, mut cache) = (Prices::default(), Cache::in_memory());
+    let vitals = crate::attempt::vitals::read(&ask(Some(&path), &prices), None, &mut cache).unwrap();
+    assert_eq!(vitals.edited.len(), 7, "{vitals:?}");
+    assert_eq!(vitals.last_calls[4], "filechange: /w/f");
+}
+
 /// Half a line of one format may be the front of a line of another.
 #[test]
 fn half_a_line_shows_no_format_for_long() {
