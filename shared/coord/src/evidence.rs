@@ -145,6 +145,8 @@ pub struct Call {
     pub allowed: Option<u64>,
     /// A hash of tool and arguments: equal calls have equal marks.
     pub mark: u64,
+    /// A hash of what it answered, well or not; `None` where it has not.
+    pub print: Option<u64>,
 }
 
 /// Where a tool call stands.

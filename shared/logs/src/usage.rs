@@ -66,7 +66,7 @@ pub struct Usage {
     pub cost_at_least: Option<Money>,
     /// How often the context was compacted.
     pub compactions: Option<u64>,
-    /// The most calls in a row with the same tool and the same arguments.
+    /// The most calls in a row with the same tool, the same arguments and, as far as they are told, the same answers.
     pub identical_calls: Option<u64>,
     /// Calls that change a file.
     pub edits: Option<u64>,

@@ -1,7 +1,5 @@
 //! What rows alone tell: calls that cannot be used, calls that fail, circles. No server needs to be asked.
 
-use std::collections::BTreeMap;
-
 use super::{Judge, Verdict};
 use crate::evidence::{Call, Message, Part, Rows, Stands, What};
 use base::count::{things, times};
@@ -56,7 +54,7 @@ pub(super) fn errors(judge: &Judge<'_>) -> Verdict {
 }
 
 /// `RUNAWAY`: streams that break off and are asked for again at once, a context that is compacted and full again, one call over
-/// and over. Each was seen to go on until it was stopped, without one error stored.
+/// and over with the same answer. Each was seen to go on until it was stopped, without one error stored.
 pub(super) fn runaway(judge: &Judge<'_>) -> Verdict {
     let (Some(rows), limits) = (judge.rows(), judge.limits) else { return Verdict::Unknown };
     let Some(active) = rows.active() else { return Verdict::Clear };
@@ -67,11 +65,8 @@ pub(super) fn runaway(judge: &Judge<'_>) -> Verdict {
     let compacted = parts(messages)
         .filter(|p| p.at.0 >= from && matches!(p.what, What::Compaction { is_auto: true }))
         .count();
-    let mut same: BTreeMap<u64, (usize, &str)> = BTreeMap::new();
-    for (_, call) in messages.iter().rev().flat_map(|m| m.calls().rev()).take(CALLS) {
-        same.entry(call.mark).or_insert((0, &call.tool)).0 += 1;
-    }
-    let (alike, tool) = same.into_values().max().unwrap_or_default();
+    let newest = messages.iter().rev().flat_map(|m| m.calls().rev()).map(|(_, call)| call).take(CALLS);
+    let (alike, tool) = alike(&newest.collect::<Vec<_>>());
     let said = match () {
         () if broken >= limits.broken_streams as usize => {
             format!("{broken} of its last {ANSWERS} answers broke off")
@@ -86,6 +81,17 @@ pub(super) fn runaway(judge: &Judge<'_>) -> Verdict {
         () => return Verdict::Clear,
     };
     in_turn(rows, said)
+}
+
+/// How many of these calls are one and the same, and its tool: their answers are equal too, as far as they have any. A call with
+/// another answer each time is a look at what goes on.
+fn alike<'a>(newest: &[&'a Call]) -> (usize, &'a str) {
+    let like = |one: &Call, other: &Call| {
+        other.mark == one.mark && (other.print == one.print || other.print.is_none())
+    };
+    let all =
+        newest.iter().map(|one| (newest.iter().filter(|other| like(one, other)).count(), one.tool.as_str()));
+    all.max().unwrap_or_default()
 }
 
 /// What is counted since a prompt is one issue until the next prompt, however much is added.

@@ -58,6 +58,7 @@ fn call(id: &str, seconds: i64, stands: Stands, mark: u64) -> Part {
         started: Some(at(seconds)),
         allowed: None,
         mark,
+        print: None,
     };
     Part { id: id.into(), at: at(seconds), what: What::Tool(call) }
 }

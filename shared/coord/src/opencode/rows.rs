@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::evidence::{Answer, Call, Failure, From, Message, Part, Rows, Stands, What};
-use base::hash::Fnv;
+use base::hash::{Fnv, fnv};
 use logs::session::{Flag, Millis, Num, Obj, Text};
 
 /// How opencode names a call that it could make nothing of. What its event stream calls `tool` for a moment, it stores as
@@ -103,6 +103,8 @@ struct RawState<'a> {
     status: Text<'a>,
     input: Option<Value>,
     #[serde(borrow)]
+    output: Text<'a>,
+    #[serde(borrow)]
     error: Text<'a>,
     metadata: Obj<CallData>,
     time: Obj<Span>,
@@ -188,6 +190,7 @@ fn call(raw: &RawPart<'_>) -> Call {
         started: state.and_then(|s| millis(s.time.0.as_ref()?.start)),
         allowed: input.get("timeout").and_then(Value::as_u64),
         mark: mark.value(),
+        print: state.and_then(|s| s.output.get().or(s.error.get())).map(|said| fnv(said.bytes())),
     }
 }
 

@@ -80,7 +80,7 @@ pub(crate) struct Record {
     pub(crate) compactions: u64,
     /// The same of subagents with a log of their own.
     pub(crate) side_compactions: u64,
-    /// The most equal calls in a row.
+    /// The most equal calls with equal answers in a row.
     pub(crate) run: Run,
     pub(crate) slices: Slices,
     pub(crate) failing: Failing,
@@ -441,7 +441,7 @@ impl Record {
             call.files.iter().for_each(|file| self.edit(file, 1));
         }
         if !side {
-            self.run.next(mark);
+            self.run.called(call.id, mark);
             push_newest(&mut self.last_calls, Told { id, call: brief, failed: None }, MAX_CALLS_TOLD);
             if !matches!(call.does, Does::Reads | Does::Looks) {
                 self.questions.went_on();
@@ -484,6 +484,7 @@ impl Record {
     }
 
     fn answered(&mut self, id: &str, failed: bool, malformed: bool, print: &dyn Fn() -> u64) {
+        self.run.answered(id, print);
         let open = self.open.take(id);
         let failed = failed || open.as_ref().is_some_and(|open| open.failed);
         let was_counted = open.as_ref().is_some_and(|open| open.malformed);
@@ -526,7 +527,7 @@ impl Record {
         sum(&mut self.malformed, side.malformed);
         sum(&mut self.paces.edits, side.paces.edits);
         sum(&mut self.side_compactions, side.compactions);
-        self.run.longest = self.run.longest.max(side.run.longest);
+        self.run.join(&side.run);
         self.last = self.last.max(side.last);
         let numbers: Vec<usize> =
             side.models.iter().map(|(name, used)| self.add_model(name, *used)).collect();

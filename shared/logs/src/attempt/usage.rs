@@ -117,7 +117,7 @@ fn of_session(Session { agent, record, gaps, gaps_of_sums }: Session, ask: &Usag
         tool_errors: Some(record.errors()),
         tokens: Some(tokens),
         compactions: Some(record.compactions),
-        identical_calls: Some(record.run.longest),
+        identical_calls: Some(record.run.longest()),
         edits: Some(record.edited.values().fold(0, |sum, n| sum.saturating_add(*n))),
         rereads: rereads(&record.signs.reads.to_map()),
         ..Usage::default()

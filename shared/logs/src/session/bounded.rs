@@ -134,20 +134,55 @@ impl Marks {
     }
 }
 
-/// Equal things in a row.
+/// Equal calls in a row, as far as their answers are equal too: the same question with another answer is a look at what goes on.
+/// A call whose answer is not told counts as one with the same answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Run {
     mark: u64,
-    length: u64,
-    /// The longest run so far.
-    pub(crate) longest: u64,
+    /// What the newest answer is told from others by.
+    print: Option<u64>,
+    /// Calls in a row with that answer.
+    same: u64,
+    /// Calls without an answer, and the newest of them by the hash of their id.
+    open: u64,
+    awaited: VecDeque<u64>,
+    /// The longest run before this one.
+    before: u64,
 }
 
+/// Most calls of a run whose answer is waited for.
+const MAX_AWAITED: usize = 16;
+
 impl Run {
-    pub(crate) fn next(&mut self, mark: u64) {
-        self.length = if self.mark == mark { self.length + 1 } else { 1 };
-        self.mark = mark;
-        self.longest = self.longest.max(self.length);
+    /// A call was made; equal calls have equal marks.
+    pub(crate) fn called(&mut self, id: &str, mark: u64) {
+        if self.mark != mark {
+            *self = Run { mark, before: self.longest(), ..Run::default() };
+        }
+        self.open += 1;
+        push_newest(&mut self.awaited, fnv(id.bytes()), MAX_AWAITED);
+    }
+
+    /// A call was answered; equal answers have equal prints.
+    pub(crate) fn answered(&mut self, id: &str, print: impl FnOnce() -> u64) {
+        let id = fnv(id.bytes());
+        let Some(at) = self.awaited.iter().position(|known| *known == id) else { return };
+        self.awaited.remove(at);
+        let print = Some(print());
+        if self.print != print {
+            (self.before, self.same) = (self.before.max(self.same), 0);
+        }
+        (self.print, self.same, self.open) = (print, self.same + 1, self.open - 1);
+    }
+
+    /// The longest run so far.
+    pub(crate) fn longest(&self) -> u64 {
+        self.before.max(self.same + self.open)
+    }
+
+    /// Takes over the longest run of another agent.
+    pub(crate) fn join(&mut self, other: &Run) {
+        self.before = self.before.max(other.longest());
     }
 }
 
@@ -206,11 +241,44 @@ mod tests {
     fn runs_are_of_equal_things_only() {
         let mut run = Run::default();
         for (name, input) in [("Read", "a"), ("Read", "a"), ("Rea", "da"), ("Read", "a"), ("Read", "b")] {
-            run.next(mark([name.as_bytes(), input.as_bytes()]));
+            run.called("", mark([name.as_bytes(), input.as_bytes()]));
         }
-        assert_eq!(run.longest, 2);
-        run.next(mark([b"Read", b"b"]));
-        run.next(mark([b"Read", b"b"]));
-        assert_eq!(run.longest, 3);
+        assert_eq!(run.longest(), 2);
+        run.called("", mark([b"Read", b"b"]));
+        run.called("", mark([b"Read", b"b"]));
+        assert_eq!(run.longest(), 3);
+    }
+
+    #[test]
+    fn runs_are_of_equal_answers_only() {
+        // Calls are capitals with a number as their id, answers small letters with that of their call.
+        for (what, told, longest) in [
+            ("polls", "A1 a1 A2 b2 A3 c3 A4 d4", 1),
+            ("repeats itself", "A1 a1 A2 a2 A3 a3 A4 a4", 4),
+            ("waits for the fourth", "A1 a1 A2 a2 A3 a3 A4", 4),
+            ("is never answered", "A1 A2 A3 A4", 4),
+            ("now and then no answer", "A1 a1 A2 A3 a3 A4 a4", 4),
+            ("another answer last", "A1 a1 A2 a2 A3 a3 A4 b4", 3),
+            ("another answer first", "A1 b1 A2 a2 A3 a3 A4 a4", 3),
+            ("another call between", "A1 a1 A2 a2 B3 a3 A4 a4", 2),
+            ("at once", "A1 A2 A3 a3 a2 a1", 3),
+            ("at once, and other answers", "A1 A2 A3 a1 b2 c3", 1),
+            ("answers that come late", "A1 B2 a1 B3 b2 b3", 2),
+            ("answers twice", "A1 a1 a1 A2 a2", 2),
+        ] {
+            let mut run = Run::default();
+            for word in told.split(' ') {
+                let (name, id) = word.split_at(1);
+                match name.chars().all(char::is_uppercase) {
+                    true => run.called(id, mark([name.as_bytes(), b""])),
+                    false => run.answered(id, || fnv(name.bytes())),
+                }
+            }
+            assert_eq!(run.longest(), longest, "{what}");
+        }
+        let (mut all, mut run) = (Run::default(), Run::default());
+        (0..500).for_each(|_| run.called("", 7));
+        all.join(&run);
+        assert_eq!((all.longest(), run.awaited.len()), (500, MAX_AWAITED));
     }
 }

@@ -237,6 +237,22 @@ fn a_runaway_is_known_by_any_of_three_signs() {
     assert_eq!(same(&[7, 7, 7, 7, 7]), ["RUNAWAY"]);
     assert_eq!(same(&[1, 7, 2, 7, 3, 7, 7, 7]), ["RUNAWAY"]);
     assert_eq!(same(&[7, 7, 7, 7, 7, 1, 2, 3, 4]), [""; 0], "four of the last eight");
+
+    let answered = |prints: &[Option<u64>]| {
+        let with = |(i, print): (usize, &Option<u64>)| {
+            let mut part = call(&format!("c{i}"), i as i64, Stands::Done, 7);
+            if let What::Tool(call) = &mut part.what {
+                call.print = *print;
+            }
+            part
+        };
+        found(&turn(prints.iter().enumerate().map(with).collect()), &limits(), 100)
+    };
+    assert_eq!(answered(&[1, 2, 3, 4, 5, 6, 7, 8].map(Some)), [""; 0], "a look at what goes on");
+    assert_eq!(answered(&[1, 2, 1, 2, 1, 2, 1, 2].map(Some)), [""; 0], "four with each answer");
+    assert_eq!(answered(&[1, 2, 1, 2, 1, 1, 1].map(Some)), ["RUNAWAY"]);
+    assert_eq!(answered(&[Some(1), Some(1), Some(1), Some(2), None, None]), ["RUNAWAY"], "two without one");
+    assert_eq!(answered(&[Some(1), Some(2), Some(3), None, None, None]), [""; 0]);
 }
 
 #[test]

@@ -138,7 +138,7 @@ impl Agent for Claude {
             "tool_calls": record.calls,
             "tool_errors": record.errors,
             "malformed": record.malformed,
-            "max_identical_run": record.run.longest,
+            "max_identical_run": record.run.longest(),
             "dangling_tool_use": record.open.len(),
             "edited": record.edited.newest(MAX_FILES),
             "reads_since_edit": record.signs.reads.newest(MAX_FILES),

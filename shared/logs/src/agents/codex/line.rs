@@ -106,6 +106,8 @@ pub(super) struct Item<'a> {
     #[serde(borrow)]
     pub(super) tool: Text<'a>,
     pub(super) arguments: Option<Value>,
+    /// What an MCP call answered.
+    pub(super) result: Option<Value>,
     /// With changed files on stdout: which, and not what was changed in them.
     pub(super) changes: Option<Value>,
 }

@@ -221,7 +221,7 @@ fn response(payload: &Payload<'_>, tell: &mut Told<'_>) {
             let output = text(&payload.output);
             let malformed = MALFORMED.iter().any(|opening| output.starts_with(opening));
             let failed = exit_code(&output).is_some_and(|code| code != 0);
-            let print = || print(std::iter::once(output.as_str()));
+            let print = || printed(&output);
             tell(Fact::Answered { id, failed, malformed, print: &print, said: &output });
         }
         "reasoning" => tell(Fact::Worked { said: "", once: true }),
@@ -259,7 +259,10 @@ fn stdout(raw: &Raw<'_>, tell: &mut Told<'_>) {
             // Short ones are only told of when they are over.
             printed_call(item, tell);
             let (id, failed, said) = (item.id.or_empty(), item.has_failed(), item.output.or_empty());
-            let print = || print(item.output.get().into_iter());
+            let result = item.result.as_ref().map(Value::to_string);
+            // What was changed in the files is not told. To change them a second time in the same way would have failed.
+            let change = Some(id).filter(|_| item.changes.is_some() && !failed);
+            let print = || print([item.output.get(), result.as_deref(), change].into_iter().flatten());
             tell(Fact::Answered { id, failed, malformed: false, print: &print, said });
         }
         ("item.completed", None) => {
@@ -357,6 +360,16 @@ fn used(counts: &BTreeMap<String, u64>) -> Used {
 /// How Codex answers a call it cannot use.
 const MALFORMED: [&str; 3] =
     ["failed to parse function arguments", "unsupported call:", "unsupported custom tool call:"];
+
+/// Tells outputs apart. The head of one states how long the command took so far, and an id of its own: where the command is over, only
+/// its exit code counts. Each look at one that runs differs, as it is a wait and no repetition.
+fn printed(output: &str) -> u64 {
+    let Some(code) = exit_code(output) else { return print(std::iter::once(output)) };
+    let whole: Option<Value> = output.starts_with('{').then(|| serde_json::from_str(output).ok()).flatten();
+    let of_json = whole.as_ref().and_then(|whole| whole.get("output")?.as_str());
+    let behind_head = || output.split_once("\nOutput:").map_or(output, |(_, said)| said);
+    print([code.to_string().as_str(), of_json.unwrap_or_else(behind_head)].into_iter())
+}
 
 /// The exit code in the head of an output, above what the command itself printed: `Process exited with code 2`
 /// (0.169.0), `Exit code: 2`, or `{"output":"...","metadata":{"exit_code":2}}` (older versions).

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use self::row::{Message, Part};
 use crate::agents::UsageAsk;
+use crate::agents::fact::print;
 use crate::session::{Millis, Obj, Prices, Run, mark};
 use crate::usage::bill::{Bill, dollars};
 use crate::usage::files::{Files, shown};
@@ -179,7 +180,7 @@ impl Reading {
                 _ => self.sums.broken += 1,
             }
         }
-        self.sums.identical = self.sums.identical.max(run.longest);
+        self.sums.identical = self.sums.identical.max(run.longest());
         Ok(())
     }
 
@@ -260,7 +261,11 @@ impl Sums {
         let input = state.and_then(|s| s.input.as_ref()).unwrap_or(&Value::Null);
         self.tool_calls += 1;
         self.tool_errors += u64::from(part.has_failed());
-        run.next(mark([tool.as_bytes(), input.to_string().as_bytes()]));
+        let id = self.tool_calls.to_string();
+        run.called(&id, mark([tool.as_bytes(), input.to_string().as_bytes()]));
+        if let Some(said) = part.said() {
+            run.answered(&id, || print(std::iter::once(said)));
+        }
         let file = input.get("filePath").and_then(Value::as_str);
         match tool {
             "edit" | "write" | "multiedit" | "patch" | "apply_patch" => self.files.edit(file),

@@ -102,6 +102,11 @@ impl Part<'_> {
         matches!(status, "completed" | "error").then(|| i64::try_from(self.times()?.end.0?).ok())?
     }
 
+    /// What its tool answered, well or not.
+    pub(super) fn said(&self) -> Option<&str> {
+        self.state.0.as_ref().and_then(|s| s.output.get().or(s.error.get()))
+    }
+
     /// Whether its tool failed, rather than being interrupted.
     pub(super) fn has_failed(&self) -> bool {
         let Some(state) = &self.state.0 else { return false };

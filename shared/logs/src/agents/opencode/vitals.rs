@@ -125,10 +125,9 @@ fn tell(tick: &Tick<'_, '_>, side: bool, record: &mut Record) {
         }
         Tick::Called(part, n) => called(part, *n, side, record),
         Tick::Answered(part, n) => {
-            let said = part.state.0.as_ref().and_then(|s| s.output.get().or(s.error.get()));
             let (failed, malformed) = (part.has_failed(), part.tool.get() == Some("invalid"));
             let id = id(part, *n);
-            let print = || print(said.into_iter());
+            let print = || print(part.said().into_iter());
             record.take(side, &Fact::Answered { id: &id, failed, malformed, print: &print, said: "" });
         }
     }

@@ -294,6 +294,68 @@ fn other_files_are_other_calls_of_codex() {
     assert_eq!(vitals.last_calls[4], "filechange: /w/f");
 }
 
+/// The same call again is a repetition where its answer is the same again.
+#[test]
+fn a_look_at_what_goes_on_is_no_repetition() {
+    let at = "2026-11-21T08:00:00Z";
+    let claude = |n: usize, name: &str, input: Value, said: &str| {
+        let call = json!({"type": "tool_use", "id": format!("c{n}"), "name": name, "input": input});
+        let answer = json!({"type": "tool_result", "tool_use_id": format!("c{n}"), "content": said});
+        let model = json!({"id": format!("m{n}"), "model": "claude-opus-5", "content": [call]});
+        vec![
+            json!({"type": "assistant", "sessionId": "s", "timestamp": at, "message": model}),
+            json!({"type": "user", "sessionId": "s", "timestamp": at, "message": {"role": "user", "content": [answer]}}),
+        ]
+    };
+    let codex = |n: usize, arguments: &str, said: String| {
+        let id = format!("c{n}");
+        let output = json!({"type": "function_call_output", "call_id": id, "output": said});
+        vec![called(at, &id, arguments), json!({"timestamp": at, "type": "response_item", "payload": output})]
+    };
+    let printed = |n: usize, item: Value| {
+        let mut item = item;
+        item["id"] = json!(format!("item_{n}"));
+        vec![json!({"type": "item.completed", "item": item})]
+    };
+    let running = |n: usize, said: &str| {
+        format!(
+            "Chunk ID: {n}\nWall time: 30.{n} seconds\nProcess running with session ID 1\nOutput:\n{said}"
+        )
+    };
+    let over = |n: usize, said: &str| {
+        format!("Chunk ID: {n}\nWall time: 0.{n} seconds\nProcess exited with code 1\nOutput:\n{said}")
+    };
+    let older = |n: usize, said: &str| {
+        json!({"output": said, "metadata": {"exit_code": 1, "duration_seconds": n}}).to_string()
+    };
+    let mcp =
+        |n: usize| json!({"type": "mcp_tool_call", "tool": "jobs", "arguments": {}, "result": {"done": n}});
+    let ran = |said: &str| json!({"type": "command_execution", "command": "ls", "aggregated_output": said});
+    let bash = || json!({"command": "sleep 300; gh pr checks 12"});
+    let wait = r#"{"session_id":1,"chars":""}"#;
+    type Made<'m> = &'m dyn Fn(usize) -> Vec<Value>;
+    let table: [(&str, Made<'_>, u64); 13] = [
+        ("claude polls", &|n| claude(n, "Bash", bash(), &format!("{n} of 8 pass")), 1),
+        ("claude looks", &|n| claude(n, "BashOutput", json!({"bash_id": "b"}), &"ok\n".repeat(n)), 1),
+        ("claude repeats", &|n| claude(n, "Bash", bash(), "3 of 8 pass"), 6),
+        ("claude at last", &|n| claude(n, "Bash", bash(), if n < 5 { "3 of 8" } else { "4 of 8" }), 5),
+        ("codex polls", &|n| codex(n, wait, running(n, &format!("Compiling crate{n}"))), 1),
+        ("codex waits", &|n| codex(n, wait, running(n, "")), 1),
+        ("codex repeats", &|n| codex(n, "{}", over(n, "no such file")), 6),
+        ("codex tries", &|n| codex(n, "{}", over(n, &format!("{n} tests failed"))), 1),
+        ("older codex repeats", &|n| codex(n, "{}", older(n, "no such file")), 6),
+        ("codex prints a poll", &|n| printed(n, mcp(n)), 1),
+        ("codex prints a repetition", &|n| printed(n, ran("a")), 6),
+        ("codex edits", &|n| vec![changed(n, "completed", &["/w/a"])], 1),
+        ("codex fails to edit", &|n| vec![changed(n, "failed", &["/w/a"])], 6),
+    ];
+    for (what, made, longest) in table {
+        let calls: Vec<Value> = (0..6).flat_map(made).collect();
+        let usage = in_halves(&lines(&calls));
+        assert_eq!((usage.tool_calls, usage.identical_calls), (Some(6), Some(longest)), "{what}");
+    }
+}
+
 /// Half a line of one format may be the front of a line of another.
 #[test]
 fn half_a_line_shows_no_format_for_long() {

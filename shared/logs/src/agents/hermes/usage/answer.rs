@@ -11,6 +11,8 @@ pub(super) struct Answer {
     pub(super) has_failed: bool,
     /// The runtime could not use the call: no JSON, no object, no such tool.
     pub(super) is_malformed: bool,
+    /// It stands for an answer, and says that the same was asked before, and how often.
+    pub(super) is_same_again: bool,
 }
 
 /// What of an answer in JSON is read.
@@ -23,6 +25,10 @@ struct Said {
     message: Option<Value>,
     /// The runtime refused to do again what was just done (0.22).
     guardrail_refusal: Option<Value>,
+    /// The same, of any tool.
+    guardrail: Option<IgnoredAny>,
+    /// `unchanged`: the file is as it was when it was read last.
+    status: Option<Value>,
     /// A file was written.
     bytes_written: Option<IgnoredAny>,
 }
@@ -42,15 +48,27 @@ impl Answer {
         let is_malformed = text.starts_with("Tool call rejected: the tool name was empty")
             || (text.starts_with("Tool '") && text.contains("' does not exist"))
             || text.starts_with("Error: Invalid JSON arguments");
-        Answer { has_failed: is_malformed || text.starts_with("Error"), is_malformed }
+        Answer { has_failed: is_malformed || text.starts_with("Error"), is_malformed, is_same_again: false }
     }
+}
+
+/// An answer without the words that Hermes writes behind it to a tool called again and again: they hold a count.
+pub(super) fn without_advice(content: &str) -> &str {
+    content.rfind("\n\n[Tool loop ").map_or(content, |at| &content[..at])
 }
 
 impl Said {
     fn answer(&self) -> Answer {
         let is = |value: &Option<Value>, what: bool| value.as_ref().and_then(Value::as_bool) == Some(what);
-        if is(&self.guardrail_refusal, true) {
-            return Answer::default();
+        let text =
+            |value: &Option<Value>| value.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
+        let is_refused = is(&self.guardrail_refusal, true);
+        let is_same_again = is_refused
+            || self.guardrail.is_some()
+            || text(&self.status) == "unchanged"
+            || text(&self.error).starts_with("BLOCKED: You have ");
+        if is_refused {
+            return Answer { is_same_again, ..Answer::default() };
         }
         let exit = self.exit_code.as_ref().and_then(Value::as_i64);
         let (fails, has_error) = (is(&self.success, false), is_said(&self.error));
@@ -58,8 +76,8 @@ impl Said {
             Some(code) => code != 0,
             None => has_error || (fails && is_said(&self.message) && self.bytes_written.is_none()),
         };
-        let is_malformed = self.error.as_ref().and_then(Value::as_str) == Some("Invalid tool arguments");
-        Answer { has_failed, is_malformed }
+        let is_malformed = text(&self.error) == "Invalid tool arguments";
+        Answer { has_failed, is_malformed, is_same_again }
     }
 }
 
@@ -81,9 +99,10 @@ mod tests {
 
     #[test]
     fn answers_fail_as_hermes_says_they_do() {
-        let fails = Answer { has_failed: true, is_malformed: false };
-        let broken = Answer { has_failed: true, is_malformed: true };
         let well = Answer::default();
+        let fails = Answer { has_failed: true, ..well };
+        let broken = Answer { is_malformed: true, ..fails };
+        let again = Answer { is_same_again: true, ..well };
         for (content, want) in [
             (r#"{"output": "step 1", "exit_code": 0, "error": null}"#, well),
             (r#"{"output": "no", "exit_code": 2, "error": null}"#, fails),
@@ -94,7 +113,13 @@ mod tests {
             (r#"{"success": false, "message": "no"}"#, fails),
             (r#"{"success": true, "diff": "..."}"#, well),
             (r#"{"bytes_written": 4, "lint": {"status": "error"}}"#, well),
-            (r#"{"guardrail_refusal": true, "error": "BLOCKED"}"#, well),
+            (r#"{"guardrail_refusal": true, "error": "BLOCKED"}"#, again),
+            (r#"{"status": "unchanged", "dedup": true}"#, again),
+            (
+                r#"{"error": "BLOCKED: You have called read_file on this exact region 3 times"}"#,
+                Answer { is_same_again: true, ..fails },
+            ),
+            (r#"{"error": "no", "guardrail": {"count": 3}}"#, Answer { is_same_again: true, ..fails }),
             ("Error executing tool: boom", fails),
             ("a page that speaks of an Error", well),
             ("Tool 'fly' does not exist. Available tools: patch", broken),

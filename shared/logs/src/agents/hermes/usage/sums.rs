@@ -221,7 +221,7 @@ impl Sums {
             tool_errors: (talk.tells_answers && talk.calls >= self.tool_calls).then(|| talk.record.errors()),
             tokens: Some(self.tokens),
             compactions: Some(self.compactions.saturating_add(talk.compactions)),
-            identical_calls: Some(talk.identical),
+            identical_calls: Some(talk.identical()),
             edits: Some(talk.files.edits),
             rereads: talk.files.rereads(),
             ..Usage::default()

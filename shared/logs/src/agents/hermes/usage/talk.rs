@@ -11,7 +11,7 @@ use rusqlite::{Row, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::answer::Answer;
+use super::answer::{Answer, without_advice};
 use super::lines::ApiCall;
 use super::sums::Session;
 use crate::agents::fact::{Call, Does, Fact, Stop, brief, patched, print};
@@ -27,7 +27,7 @@ const MAX_MESSAGES: i64 = 20_000;
 /// Most messages with calls by which those are known that a compaction writes again.
 const MAX_KNOWN: usize = 128;
 /// A state of another version is not understood: raise it whenever the state or its rules change.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Why a model stopped though it is asked again at once.
 const GOES_ON: [&str; 5] =
@@ -49,7 +49,6 @@ pub(super) struct Talk {
     known: Marks,
     /// The store holds what tools answered.
     pub(super) tells_answers: bool,
-    pub(super) identical: u64,
 }
 
 /// How far one session was read.
@@ -118,6 +117,11 @@ impl Talk {
             kept.cache.put_log(&kept.key, 0, body, kept.now);
         }
         Ok(talk)
+    }
+
+    /// The most equal calls with equal answers in a row.
+    pub(super) fn identical(&self) -> u64 {
+        self.places.values().map(|place| place.run.longest()).max().unwrap_or_default()
     }
 
     fn follow(&mut self, store: &Store, session: &Session, asked: &[ApiCall]) -> rusqlite::Result<()> {
@@ -221,21 +225,24 @@ impl Talk {
                 for call in told(calls) {
                     self.called(&call, is_side, run);
                 }
-                self.identical = self.identical.max(run.longest);
             }
             ("assistant", None) if GOES_ON.contains(&message.finish) => {
                 self.record.take(is_side, &Fact::Asked);
             }
             ("assistant", None) => self.record.take(is_side, &Fact::Over),
             ("user", _) => self.record.take(is_side, &Fact::Asked),
-            ("tool", _) => self.answered(message, is_side),
+            ("tool", _) => self.answered(message, is_side, run),
             _ => {}
         }
     }
 
-    fn answered(&mut self, message: &Message<'_>, is_side: bool) {
+    fn answered(&mut self, message: &Message<'_>, is_side: bool, run: &mut Run) {
         let answer = Answer::of(message.content.unwrap_or_default());
-        let print = || print(message.content.into_iter());
+        let print = || print(message.content.map(without_advice).into_iter());
+        // Where Hermes itself says that it was asked the same again, the answer is the one before.
+        if !answer.is_same_again {
+            run.answered(message.answers, print);
+        }
         let (failed, malformed) = (answer.has_failed, answer.is_malformed);
         let (id, said) = (message.answers, "");
         self.record.take(is_side, &Fact::Answered { id, failed, malformed, print: &print, said });
@@ -246,7 +253,7 @@ impl Talk {
         let of = |key: &str| function.get(key).and_then(Value::as_str).unwrap_or_default();
         let (name, arguments) = (of("name"), of("arguments"));
         self.calls = self.calls.saturating_add(1);
-        run.next(mark([name.as_bytes(), arguments.as_bytes()]));
+        run.called(id(call), mark([name.as_bytes(), arguments.as_bytes()]));
         let given: Value = serde_json::from_str(arguments).unwrap_or_default();
         let path = given.get("path").and_then(Value::as_str);
         let mut files: Vec<&str> = path.into_iter().collect();

@@ -319,6 +319,37 @@ fn messages_are_read_on_where_the_last_pass_stopped() {
 }
 
 #[test]
+fn the_same_call_of_hermes_again_is_a_repetition_where_its_answer_is() {
+    let refused = |n: i64| {
+        let said = format!("BLOCKED: You have called read_file on this exact region {n} times");
+        json!({"error": said, "already_read": n, "guardrail_refusal": true}).to_string()
+    };
+    type Answer<'a> = &'a dyn Fn(i64) -> String;
+    let table: [(&str, Answer<'_>, u64); 4] = [
+        ("polls", &|n| format!(r#"{{"output": "{n} of 8 pass", "exit_code": 8}}"#), 1),
+        ("repeats", &|_| r#"{"output": "no", "exit_code": 2}"#.into(), 6),
+        (
+            "is warned",
+            &|n| format!("{{\"output\": \"no\", \"exit_code\": 2}}\n\n[Tool loop warning: x; count={n}; x]"),
+            6,
+        ),
+        ("is refused", &|n| if n == 0 { r#"{"content": "1|x"}"#.into() } else { refused(n) }, 6),
+    ];
+    for (what, answer, longest) in table {
+        let mut hermes = Hermes::new();
+        hermes.session("s1", None, FROM + 5, 9, 0);
+        hermes.begins(5, "s1", "t_1");
+        for n in 0..6 {
+            let id = format!("c{n}");
+            row(&hermes, "s1", 10 + n, "assistant", "", one_call(&id, "gh pr checks"), "");
+            hermes.read();
+            row(&hermes, "s1", 10 + n, "tool", &answer(n), None, &id);
+        }
+        assert_eq!(hermes.read().identical_calls, Some(longest), "{what}");
+    }
+}
+
+#[test]
 fn what_a_subagent_of_hermes_does_counts_and_is_not_the_agents() {
     let mut hermes = Hermes::new();
     hermes.session("s1", None, FROM + 5, 1, 0);

@@ -90,6 +90,25 @@ fn an_attempts_own_part_of_a_store() {
 }
 
 #[test]
+fn the_same_call_of_opencode_again_is_a_repetition_where_its_answer_is() {
+    let desk = Desk::new();
+    let path = store(&desk);
+    let id = session("loop");
+    let set =
+        "UPDATE part SET data = json_set(data, '$.state.error', 'try ' || (rowid / 3)) WHERE session_id = ?1
+        AND json_extract(data, '$.type') = 'tool'";
+    Connection::open(&path).unwrap().execute(set, [&id]).unwrap();
+    let usage = of(&named(&path, &id));
+    assert_eq!((usage.tool_calls, usage.identical_calls), (Some(24), Some(1)));
+    let none = set.replace(
+        "json_set(data, '$.state.error', 'try ' || (rowid / 3))",
+        "json_remove(data, '$.state.error')",
+    );
+    Connection::open(&path).unwrap().execute(&none, [&id]).unwrap();
+    assert_eq!(of(&named(&path, &id)).identical_calls, Some(24), "no answer is told");
+}
+
+#[test]
 fn looking_at_a_store_that_is_written_changes_nothing() {
     let desk = Desk::new();
     let path = store(&desk);
