@@ -166,6 +166,8 @@ pub(crate) struct Call<'a> {
     pub(crate) does: Does,
     /// Files that it changes, or the one it reads.
     pub(crate) files: &'a [&'a str],
+    /// Which part of that, where it reads.
+    pub(crate) part: u64,
     /// The runtime could not read it.
     pub(crate) malformed: bool,
     /// The argument a person would look at. Untrusted.
@@ -215,6 +217,16 @@ pub(crate) fn brief(input: &Value) -> Option<&str> {
         "description",
     ];
     KEYS.iter().find_map(|key| input.get(key)?.as_str())
+}
+
+/// Tells apart which part of a file a call reads, as its arguments say it; 0 where they say nothing.
+pub(crate) fn part(input: &Value) -> u64 {
+    let given = ["offset", "limit", "pages"].map(|key| input.get(key).filter(|value| !value.is_null()));
+    if given.iter().all(Option::is_none) {
+        return 0;
+    }
+    let given = given.map(|value| value.map(Value::to_string).unwrap_or_default());
+    print(given.iter().map(String::as_str))
 }
 
 /// Most files of one patch that are told.

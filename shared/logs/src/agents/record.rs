@@ -435,7 +435,7 @@ impl Record {
         if self.awaited().count() > MAX_AWAITED {
             self.open.values_mut().find(|open| !open.is_given_up).into_iter().for_each(Open::give_up);
         }
-        self.signs.called(call.does, call.files);
+        self.signs.called(call);
         if call.does == Does::Edits {
             self.paces.edit(self.fresh);
             call.files.iter().for_each(|file| self.edit(file, 1));

@@ -12,13 +12,14 @@
 //! stdout (`system/api_retry`). What a tool printed is never evidence. A stream that was cut in the middle of a
 //! message (`stop_reason: null`) is not a failure of the API; `session` of `watchbill match` tells of it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use self::line::{Block, Message, Raw};
 use self::why::Failure;
-use super::fact::{Begin, Call, Does, Fact, Refusal, Repeats, Stop, Tell, Used, brief, print};
+use super::fact::{Begin, Call, Does, Fact, Refusal, Repeats, Stop, Tell, Used, brief, part, print};
 use super::record::Record;
 use super::{Agent, First};
 use crate::agents::UsageAsk;
@@ -107,6 +108,9 @@ impl Agent for Claude {
             Some((false, _)) => (Some("user"), None),
             None => (None, None),
         };
+        let reads = record.signs.reads.newest(MAX_FILES);
+        let reads: BTreeMap<String, u64> =
+            reads.into_iter().map(|(file, reads)| (file, reads.most())).collect();
         let context = record.context.unwrap_or_default();
         let is_large = record.model().is_some_and(|model| model.ends_with("[1m]"));
         json!({
@@ -141,7 +145,7 @@ impl Agent for Claude {
             "max_identical_run": record.run.longest(),
             "dangling_tool_use": record.open.len(),
             "edited": record.edited.newest(MAX_FILES),
-            "reads_since_edit": record.signs.reads.newest(MAX_FILES),
+            "reads_since_edit": reads,
             "compactions": record.compactions,
             "compact_pre_tokens": seen.before_compactions,
             "api_errors": seen.failures,
@@ -356,6 +360,7 @@ fn tool(block: &Block<'_>, tell: &mut Told<'_>) {
         arguments: &arguments,
         does,
         files: &files,
+        part: part(input),
         // The model wrote something other than JSON in the place of arguments.
         malformed: input.get("__unparsedToolInput").is_some(),
         brief: brief(input).unwrap_or(&arguments),

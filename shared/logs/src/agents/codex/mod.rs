@@ -321,7 +321,8 @@ fn called(id: &str, name: &str, given: Option<&Value>, changed: &[&str], tell: &
         _ if !files.is_empty() => Does::Edits,
         _ => Does::Other,
     };
-    let call = Call { id, name, arguments: &whole, does, files: &files, malformed: false, brief: said };
+    let call =
+        Call { id, name, arguments: &whole, does, files: &files, part: 0, malformed: false, brief: said };
     tell(Fact::Called(call));
     tell(Fact::Worked { said: "", once: true });
 }

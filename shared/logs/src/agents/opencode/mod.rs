@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use self::row::{Message, Part};
 use crate::agents::UsageAsk;
-use crate::agents::fact::print;
+use crate::agents::fact::{self, print};
 use crate::session::{Millis, Obj, Prices, Run, mark};
 use crate::usage::bill::{Bill, dollars};
 use crate::usage::files::{Files, shown};
@@ -269,7 +269,9 @@ impl Sums {
         let file = input.get("filePath").and_then(Value::as_str);
         match tool {
             "edit" | "write" | "multiedit" | "patch" | "apply_patch" => self.files.edit(file),
-            "read" if !session.is_child => file.into_iter().for_each(|file| self.files.read(file)),
+            "read" if !session.is_child => {
+                file.into_iter().for_each(|file| self.files.read(file, fact::part(input)))
+            }
             _ => {}
         }
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::row::{Message, Part};
 use super::{Reading, Session};
 use crate::agents::UsageAsk;
-use crate::agents::fact::{Call, Does, Fact, Stop, brief, print};
+use crate::agents::fact::{self, Call, Does, Fact, Stop, brief, print};
 use crate::agents::price::Priced;
 use crate::agents::record::Record;
 use crate::agents::vitals::of_record;
@@ -150,6 +150,15 @@ fn called(part: &Part<'_>, n: usize, side: bool, record: &mut Record) {
     };
     let files: Vec<&str> = input.get("filePath").and_then(Value::as_str).into_iter().collect();
     let brief = brief(input).unwrap_or(&arguments);
-    let call = Call { id: &id, name, arguments: &arguments, does, files: &files, malformed: false, brief };
+    let call = Call {
+        id: &id,
+        name,
+        arguments: &arguments,
+        does,
+        files: &files,
+        part: fact::part(input),
+        malformed: false,
+        brief,
+    };
     record.take(side, &Fact::Called(call));
 }

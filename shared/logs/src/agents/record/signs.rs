@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agents::fact::Does;
+use crate::agents::fact::{Call, Does};
 use crate::session::{MAX_FILES, Newest, push_newest};
-use crate::usage::files::shown;
+use crate::usage::files::{Reads, shown};
 use crate::vitals::{Category, Finding, MAX_FINDINGS, Pace, Severity};
 
 /// Most bytes of a call in words.
@@ -118,7 +118,7 @@ pub(crate) struct Signs {
     cascade: (u64, String),
     wasted: (u64, String),
     undone: (u64, String),
-    pub(crate) reads: Newest<u64>,
+    pub(crate) reads: Newest<Reads>,
     edits: Newest<Cycle>,
     contexts: VecDeque<u64>,
     /// The most tokens by which the context grew over a few calls without an edit.
@@ -139,19 +139,18 @@ fn top(best: &mut (u64, String), times: u64, name: &str) {
 }
 
 impl Signs {
-    pub(crate) fn called(&mut self, does: Does, files: &[&str]) {
-        for file in files {
-            match does {
+    pub(crate) fn called(&mut self, call: &Call<'_>) {
+        for file in call.files {
+            match call.does {
                 Does::Edits => self.edit(file),
                 Does::Reads => {
-                    let Some(times) = self.reads.touch(file, MAX_FILES, || 0) else { continue };
-                    *times += 1;
-                    top(&mut self.wasted, *times, file);
+                    let Some(reads) = self.reads.touch(file, MAX_FILES, Reads::default) else { continue };
+                    top(&mut self.wasted, reads.read(call.part), file);
                 }
                 Does::Looks | Does::Asks | Does::Other => {}
             }
         }
-        if does == Does::Edits {
+        if call.does == Does::Edits {
             self.contexts.clear();
         }
     }

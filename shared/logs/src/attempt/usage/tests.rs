@@ -508,6 +508,23 @@ fn a_file_read_again_and_again_is_named() {
 }
 
 #[test]
+fn a_large_file_may_be_read_part_by_part() {
+    let read = |n: usize, offset: Option<usize>| {
+        let input = json!({"file_path": "/w/a", "offset": offset, "limit": 2_000});
+        let call = json!({"type": "tool_use", "id": format!("c{n}"), "name": "Read", "input": input});
+        json!({"type": "assistant", "sessionId": "s", "timestamp": "2026-11-21T08:00:00Z",
+            "message": {"id": n.to_string(), "model": "claude-opus-5", "content": [call]}})
+    };
+    let of = |offset: &dyn Fn(usize) -> Option<usize>| {
+        let all: Vec<Value> = (0..9).map(|n| read(n, offset(n))).collect();
+        in_halves(&lines(&all)).rereads.iter().map(|r| (r.file.clone(), r.times)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&|n| Some(n * 2_000)), []);
+    assert_eq!(of(&|n| Some(n % 2)), [("/w/a".to_owned(), 5)]);
+    assert_eq!(of(&|_| None), [("/w/a".to_owned(), 9)]);
+}
+
+#[test]
 fn what_cannot_be_read_is_said() {
     let desk = Desk::new();
     let log = desk.write("s.jsonl", recording("claude/auth_401.jsonl"));

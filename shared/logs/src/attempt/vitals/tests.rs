@@ -304,7 +304,7 @@ fn edits_have_a_pace_and_files_a_history() {
     let found: Vec<_> = v.findings.iter().map(|f| (f.category, f.severity)).collect();
     assert_eq!(found, [(Category::UndoRedoLoop, Severity::Critical)]);
     let mut reads = Log::new();
-    (0..5).for_each(|n| reads.call("Read", json!({"file_path": "/a", "offset": n}), Ok("x")));
+    (0..5).for_each(|_| reads.call("Read", json!({"file_path": "/a", "offset": 7}), Ok("x")));
     assert_eq!(of_text(&reads.text()).findings[0].category, Category::WastedReads);
     let mut bloat = Log::new();
     for n in 0..8 {

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::answer::{Answer, without_advice};
 use super::lines::ApiCall;
 use super::sums::Session;
-use crate::agents::fact::{Call, Does, Fact, Stop, brief, patched, print};
+use crate::agents::fact::{Call, Does, Fact, Stop, brief, part, patched, print};
 use crate::agents::record::Record;
 use crate::cache::Cache;
 use crate::session::{Marks, Millis, Run, mark};
@@ -269,7 +269,7 @@ impl Talk {
         };
         match does {
             Does::Edits => self.files.edit(path),
-            Does::Reads if !is_side => path.into_iter().for_each(|file| self.files.read(file)),
+            Does::Reads if !is_side => path.into_iter().for_each(|file| self.files.read(file, part(&given))),
             _ => {}
         }
         let brief: Cow<'_, str> = match brief(&given) {
@@ -277,7 +277,8 @@ impl Talk {
             None => files.first().map_or(arguments, |file| file).into(),
         };
         let (id, files) = (id(call), files.as_slice());
-        let call = Call { id, name, arguments, does, files, malformed: false, brief: &brief };
+        let call =
+            Call { id, name, arguments, does, files, part: part(&given), malformed: false, brief: &brief };
         self.record.take(is_side, &Fact::Called(call));
     }
 }
