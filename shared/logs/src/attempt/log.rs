@@ -128,6 +128,10 @@ impl Count for AgentLog {
     fn fits(&self, window: &Window) -> bool {
         self.gate.clock.fits(window)
     }
+
+    fn has_begun(&self) -> bool {
+        self.gate.is_begun
+    }
 }
 
 /// Reads the lines of one log.
@@ -169,7 +173,9 @@ impl Session {
     fn of(counted: Counted<AgentLog>) -> Session {
         let AgentLog { agent, gate, broken, record } = counted.count;
         let (mut gaps, mut gaps_of_sums) = (Vec::new(), Vec::new());
-        if counted.is_part {
+        if counted.is_begun_anew {
+            gaps.push("the log was begun anew since: what stood in it before is not counted".into());
+        } else if counted.is_part {
             gaps.push(format!("of the log only the last {} MiB are read", MAX_READ >> 20));
         }
         if broken > 0 {

@@ -29,6 +29,11 @@ pub(crate) trait Count: Clone + Serialize + DeserializeOwned {
 
     /// Whether what was counted so far would be the same with this window, which starts where the last one did.
     fn fits(&self, window: &Window) -> bool;
+
+    /// Whether a line was counted that no other file tells.
+    fn has_begun(&self) -> bool {
+        false
+    }
 }
 
 /// Which file to count, and how.
@@ -47,8 +52,10 @@ pub(crate) struct Scan<'a> {
 /// A count of a whole file.
 pub(crate) struct Counted<C> {
     pub(crate) count: C,
-    /// The front of the file was left out for its size.
+    /// The front of the file was left out: for its size, or as it is gone.
     pub(crate) is_part: bool,
+    /// The file is another one than that of an earlier pass, or was emptied since: what that pass counted is gone.
+    pub(crate) is_begun_anew: bool,
 }
 
 /// A count that has counted nothing.
@@ -65,6 +72,7 @@ struct Cursor<C> {
     /// A later pass may go on with it.
     sure: bool,
     is_part: bool,
+    is_begun_anew: bool,
     count: C,
     /// The same with the last line, where nobody has finished that yet.
     torn: Option<C>,
@@ -75,11 +83,25 @@ struct Cursor<C> {
 struct Foreign {
     version: u32,
     foreign: Stamp,
+    /// The file was begun anew, and may be one we know again: a log is empty just after it was rotated.
+    is_begun_anew: bool,
 }
 
 impl<C: Count> Cursor<C> {
     fn counted(self) -> Counted<C> {
-        Counted { count: self.torn.unwrap_or(self.count), is_part: self.is_part }
+        let Cursor { count, torn, is_part, is_begun_anew, .. } = self;
+        Counted { count: torn.unwrap_or(count), is_part, is_begun_anew }
+    }
+
+    /// Whether what was counted so far would be the same with this window.
+    fn fits(&self, window: &Window) -> bool {
+        self.count.fits(window) && self.torn.as_ref().is_none_or(|torn| torn.fits(window))
+    }
+
+    /// Whether the file no longer holds what was counted of it.
+    fn is_lost(&self, file: &File, now: &Stamp) -> io::Result<bool> {
+        let is_there = now.size >= self.mark.stamp.size && self.mark.fits(file, now, u64::MAX)?;
+        Ok(!is_there && self.torn.as_ref().unwrap_or(&self.count).has_begun())
     }
 }
 
@@ -99,17 +121,14 @@ pub(crate) fn scan<C: Count>(
     let used = known.as_ref().map(|row| row.used);
     let is_lately = used.is_none_or(|used| ask.now.since(used) < DAY);
     let foreign = known.as_ref().and_then(|row| serde_json::from_str::<Foreign>(&row.body).ok());
-    if is_lately && foreign.is_some_and(|f| f.version == VERSION && f.foreign == seen) {
+    let foreign = foreign.filter(|f| f.version == VERSION);
+    if is_lately && foreign.as_ref().is_some_and(|f| f.foreign == seen) {
         return Ok(None);
     }
     let old: Option<Cursor<C>> = known.and_then(|row| serde_json::from_str(&row.body).ok());
-    let old = old.filter(|c| {
-        c.version == VERSION
-            && c.count.fits(&ask.window)
-            && c.torn.as_ref().is_none_or(|t| t.fits(&ask.window))
-    });
+    let old = old.filter(|c| c.version == VERSION);
     let cursor = match old {
-        Some(cursor) if cursor.mark.stamp == seen => {
+        Some(cursor) if cursor.mark.stamp == seen && cursor.fits(&ask.window) => {
             if is_lately {
                 return Ok(Some(cursor.counted()));
             }
@@ -118,8 +137,12 @@ pub(crate) fn scan<C: Count>(
         old => {
             let Some(file) = open(ask.path)? else { return Ok(None) };
             let stamp = check(&file.metadata()?, ask.owner)?;
-            let Some(cursor) = advance(&file, stamp, old, ask, new)? else {
-                let foreign = Foreign { version: VERSION, foreign: stamp };
+            let is_begun_anew = match (&old, foreign) {
+                (Some(cursor), _) => cursor.is_begun_anew || cursor.is_lost(&file, &stamp)?,
+                (None, foreign) => foreign.is_some_and(|f| f.is_begun_anew),
+            };
+            let Some(cursor) = advance(&file, stamp, old, is_begun_anew, ask, new)? else {
+                let foreign = Foreign { version: VERSION, foreign: stamp, is_begun_anew };
                 if let (Some(key), Ok(body)) = (key, serde_json::to_string(&foreign)) {
                     cache.put_log(&key, 0, body, ask.now);
                 }
@@ -143,21 +166,26 @@ fn advance<C: Count>(
     file: &File,
     stamp: Stamp,
     old: Option<Cursor<C>>,
+    is_begun_anew: bool,
     ask: &Scan<'_>,
     new: impl FnOnce(&File, u64) -> io::Result<Option<Begun<C>>>,
 ) -> io::Result<Option<Cursor<C>>> {
     if let Some(cursor) = old
         && cursor.sure
+        && cursor.fits(&ask.window)
         && stamp.size > cursor.mark.stamp.size
         && cursor.mark.fits(file, &stamp, ask.most)?
     {
         let begun = Begun { count: cursor.count, sure: true };
-        return go_on(file, stamp, begun, (cursor.mark.offset, cursor.is_part), false, ask).map(Some);
+        let cursor = go_on(file, stamp, begun, (cursor.mark.offset, cursor.is_part), false, ask)?;
+        return Ok(Some(Cursor { is_begun_anew, ..cursor }));
     }
     let Some(begun) = new(file, stamp.size)? else { return Ok(None) };
     let from = stamp.size.saturating_sub(ask.most);
     // One byte early: where that ends a line, the next one is whole.
-    go_on(file, stamp, begun, (from.saturating_sub(1), from > 0), from > 0, ask).map(Some)
+    let place = (from.saturating_sub(1), from > 0 || is_begun_anew);
+    let cursor = go_on(file, stamp, begun, place, from > 0, ask)?;
+    Ok(Some(Cursor { is_begun_anew, ..cursor }))
 }
 
 /// Reads from an offset to the end of the file as it was at the stamp. `within`: the offset lies within a line, which is not
@@ -191,5 +219,5 @@ fn go_on<C: Count>(
         count
     });
     let mark = Mark::at(file, stamp, rest.offset)?;
-    Ok(Cursor { version: VERSION, mark, sure, is_part, count, torn })
+    Ok(Cursor { version: VERSION, mark, sure, is_part, is_begun_anew: false, count, torn })
 }

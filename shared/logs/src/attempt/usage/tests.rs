@@ -563,10 +563,49 @@ fn a_file_replaced_under_the_cursor_is_read_anew() {
     desk.write("s.jsonl", recording("claude/tools_errors_then_compact_resume.jsonl"));
     assert_eq!(desk.read("s.jsonl").turns, Some(9), "longer, and another");
     desk.write("s.jsonl", &text);
-    assert_eq!(desk.read("s.jsonl").turns, Some(2), "shorter");
+    let shorter = desk.read("s.jsonl");
+    assert_eq!((shorter.turns, shorter.is_least), (Some(2), true), "shorter");
     desk.append("s.jsonl", "{\"torn\": \"by a crash\n{\"type\":\"mode\"}\n");
     let torn = desk.read("s.jsonl");
     assert!(torn.is_least && says(&torn, "1 line of the log could not be read"), "{torn:?}");
+}
+
+/// A log that is rotated away takes what was counted of it along.
+#[test]
+fn what_a_log_begun_anew_tells_is_the_least() {
+    const WHY: &str = "the log was begun anew since";
+    let text = recording("claude/tools_errors_then_compact_resume.jsonl");
+    let (first, rest) = text.split_at(text.match_indices('\n').nth(20).unwrap().0 + 1);
+    let begun = |first: &str| {
+        let mut desk = Desk::new();
+        desk.write("s.jsonl", first);
+        assert!(!says(&desk.read("s.jsonl"), WHY));
+        desk
+    };
+    // Renamed, and another one in its place; longer or shorter.
+    for (what, second) in [("longer", &text[..]), ("shorter", rest.lines().last().unwrap())] {
+        let mut desk = begun(first);
+        fs::rename(desk.path("s.jsonl"), desk.path("s.jsonl.1")).unwrap();
+        desk.write("s.jsonl", second);
+        let usage = desk.read("s.jsonl");
+        assert!(says(&usage, WHY) && usage.is_least, "{what} {usage:?}");
+        assert_eq!(desk.read("s.jsonl"), usage, "{what}: nothing new");
+        desk.append("s.jsonl", "\n{\"type\":\"mode\"}\n");
+        assert!(says(&desk.read("s.jsonl"), WHY), "{what}: read on");
+    }
+    // Emptied, and looked at before it was written again.
+    let mut desk = begun(first);
+    desk.write("s.jsonl", "");
+    desk.read("s.jsonl");
+    desk.write("s.jsonl", rest);
+    assert!(says(&desk.read("s.jsonl"), WHY));
+    // It grows, is touched, or holds nothing of the attempt so far.
+    let mut desk = begun(first);
+    desk.append("s.jsonl", rest);
+    assert!(!says(&desk.read("s.jsonl"), WHY));
+    let mut desk = begun("{\"type\":\"mode\",\"sessionId\":\"s\"}");
+    desk.write("s.jsonl", &text);
+    assert!(!says(&desk.read("s.jsonl"), WHY));
 }
 
 #[test]
