@@ -2,7 +2,7 @@
 
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
@@ -140,6 +140,11 @@ pub fn open(path: &Path) -> Result<Option<File>, Reason> {
 pub fn check(meta: &Metadata, owner: Owner) -> Result<Stamp, Reason> {
     if meta.is_symlink() {
         return Err(LINK.into());
+    }
+    let kind = meta.file_type();
+    if kind.is_char_device() || kind.is_block_device() {
+        // `/dev/null` and a terminal belong where they are.
+        return Err("a device, and no file: name another log".into());
     }
     if !meta.is_file() {
         return Err("not a regular file: move it away".into());

@@ -131,7 +131,8 @@ fn no_log_is_no_evidence_but_an_unreadable_one_is_said() {
     let begun = Instant::now();
     for (path, said) in [
         (dir, "not a regular file: move it away"),
-        (Path::new("/dev/zero"), "not a regular file: move it away"),
+        (Path::new("/dev/zero"), "a device, and no file: name another log"),
+        (Path::new("/dev/null"), "a device, and no file: name another log"),
         (&fifo, "not a regular file: move it away"),
         (&dir.join("socket.log"), "not a regular file: move it away"),
         (&link, "a symbolic link: put the file itself in its place"),
