@@ -36,9 +36,11 @@ pub(super) struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    /// Its parts where `\r` ends a line as well: a progress bar writes one over the other. Only the last one can be cut.
+    /// Its parts where `\r` ends a line as well: a progress bar writes one over the other. Only the last one can be cut. Where `\r\n`
+    /// ends it, nothing stands behind that.
     pub(super) fn overwritten(&self) -> impl Iterator<Item = Piece<'a>> {
         let (bytes, mut offset, is_cut) = (self.bytes, self.offset, self.is_cut);
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         let last = bytes.iter().filter(|b| **b == b'\r').count();
         bytes.split(|b| *b == b'\r').enumerate().map(move |(n, bytes)| {
             let piece = Piece { bytes, offset, is_cut: is_cut && n == last };

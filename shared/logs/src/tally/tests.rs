@@ -111,6 +111,25 @@ fn same(log: &[u8], to: usize, block: usize, reader: &Reader) {
     assert_eq!(every.reading(SEEN, None), skimmed.reading(SEEN, None));
 }
 
+#[test]
+fn a_line_that_ends_in_a_return_and_a_newline_is_one() {
+    for (bytes, want) in [
+        ("work", vec![("work", 7)]),
+        ("work\r", vec![("work", 7)]),
+        ("", vec![("", 7)]),
+        ("\r", vec![("", 7)]),
+        ("1 %\r2 %\r", vec![("1 %", 7), ("2 %", 11)]),
+        ("1 %\r2 %", vec![("1 %", 7), ("2 %", 11)]),
+    ] {
+        let mut seen = Vec::new();
+        let piece = Piece { bytes: bytes.as_bytes(), offset: 7, is_cut: false };
+        let mut tally = Tally::new(Reader::named("plain", None));
+        tally.piece_told(&piece, SEEN, &mut |line, _, _| seen.push((line.text.to_owned(), line.offset)));
+        let want: Vec<_> = want.into_iter().map(|(text, at)| (text.to_owned(), at)).collect();
+        assert_eq!(seen, want, "{bytes:?}");
+    }
+}
+
 fn parts() -> impl Strategy<Value = Vec<(usize, usize)>> {
     let line = prop_oneof![3 => 0..TOOLS, 2 => 0..LINES.len()];
     let times = prop_oneof![3 => 1_usize..3, 1 => 3_usize..15];
