@@ -22,6 +22,8 @@ const PLACES: [&str; 7] = [
     "refs/heads/develop",
 ];
 
+/// Most commits that are merged at once.
+const MAX_MERGED: usize = 16;
 /// Seconds after the start of a task in which its branch is made for it.
 const SPAWN: i64 = 300;
 
@@ -48,12 +50,15 @@ pub(super) fn find(
     started: Time,
     until: Instant,
 ) -> Result<Found, Reason> {
-    let mut candidates = forks(shadow, branch, head, until)?;
+    // While a merge is not finished, the tree has what the other side has, and the head does not yet.
+    let mut heads = vec![head.to_owned()];
+    heads.extend(merging(shadow, place, until)?);
+    let mut candidates = forks(shadow, place, branch, &heads, until)?;
     candidates.extend(created(shadow, place, branch, head, started, until)?.map(|c| (Base::Created, c)));
     candidates.extend(before(shadow, head, started, until)?.map(|c| (Base::Start, c)));
     let mut found: Option<Found> = None;
     for (base, commit) in candidates {
-        let commits = count(shadow, &format!("{commit}..{head}"), until)?;
+        let commits = count(shadow, &heads, Some(&commit), until)?;
         // Of equal ones the first stays.
         if found.as_ref().is_none_or(|f| commits < f.commits) {
             found = Some(Found { base, commit: Some(commit), commits });
@@ -61,27 +66,46 @@ pub(super) fn find(
     }
     match found {
         Some(found) => Ok(found),
-        None => Ok(Found::nothing(count(shadow, head, until)?)),
+        None => Ok(Found::nothing(count(shadow, &heads, None, until)?)),
     }
 }
 
-fn count(shadow: &Shadow<'_>, range: &str, until: Instant) -> Result<u64, Reason> {
-    let said = shadow.run(&["rev-list", "--count", range, "--"], until)?;
+/// The commits that are being merged into the head.
+fn merging(shadow: &Shadow<'_>, place: &Place, until: Instant) -> Result<Vec<String>, Reason> {
+    let file = find::beneath(&place.own, "MERGE_HEAD").unwrap_or_default();
+    let mut all = Vec::new();
+    for commit in String::from_utf8_lossy(&file).lines().filter(|l| is_commit(l)).take(MAX_MERGED) {
+        all.extend(shadow.ask(&["cat-file", "-e", commit], until)?.map(|_| commit.to_owned()));
+    }
+    Ok(all)
+}
+
+/// How many commits the heads have that `base` has not.
+fn count(shadow: &Shadow<'_>, heads: &[String], base: Option<&str>, until: Instant) -> Result<u64, Reason> {
+    let not = base.map(|b| format!("^{b}"));
+    let mut args = vec!["rev-list", "--count"];
+    args.extend(heads.iter().map(String::as_str).chain(not.as_deref()));
+    args.push("--");
+    let said = shadow.run(&args, until)?;
     said.line().parse().map_err(|e| Reason::caused("git counts no commits", e))
 }
 
-/// Where `head` left each of the default branches, unless it is on one.
+/// Where the heads, taken for one, left each of the branches that the task may have begun from, unless it is on a default
+/// branch.
 fn forks(
     shadow: &Shadow<'_>,
+    place: &Place,
     branch: Option<&str>,
-    head: &str,
+    heads: &[String],
     until: Instant,
 ) -> Result<Vec<(Base, String)>, Reason> {
     if branch.is_some_and(|b| DEFAULTS.contains(&b)) {
         return Ok(Vec::new());
     }
     let mut args = vec!["for-each-ref", "--format=%(refname) %(objectname) %(symref)"];
-    args.extend(PLACES);
+    let others = [of_main_tree(place, branch), upstream(shadow, branch, until)?].concat();
+    let names: Vec<&str> = PLACES.into_iter().chain(others.iter().map(String::as_str)).collect();
+    args.extend(&names);
     let said = shadow.run(&args, until)?;
     let text = String::from_utf8_lossy(&said.bytes);
     let mut tips = BTreeSet::new();
@@ -89,7 +113,7 @@ fn forks(
         let mut words = line.split(' ');
         let (name, tip, to) = (words.next().unwrap_or(""), words.next(), words.next().unwrap_or(""));
         // A name also stands for all below it: `refs/heads/develop/x`.
-        if !PLACES.contains(&name) {
+        if !names.contains(&name) {
             continue;
         }
         if branch.is_some() && to.strip_prefix("refs/remotes/origin/") == branch {
@@ -100,9 +124,33 @@ fn forks(
     let mut forks = BTreeSet::new();
     for tip in tips {
         // Histories that have nothing in common have no merge base.
-        forks.extend(shadow.ask(&["merge-base", head, &tip], until)?.map(|s| s.line()));
+        let mut args = vec!["merge-base", tip.as_str()];
+        args.extend(heads.iter().map(String::as_str));
+        forks.extend(shadow.ask(&args, until)?.map(|s| s.line()));
     }
     Ok(forks.into_iter().filter(|f| is_commit(f)).map(|f| (Base::Fork, f)).collect())
+}
+
+/// The branch that the repository's main tree is on, here and at the remote, if this is another tree: what its user works on.
+fn of_main_tree(place: &Place, branch: Option<&str>) -> Vec<String> {
+    let head = if place.own == place.common { None } else { find::beneath(&place.common, "HEAD") };
+    let head = String::from_utf8_lossy(&head.unwrap_or_default()).trim().to_owned();
+    match head.strip_prefix("ref: refs/heads/") {
+        Some(name) if Some(name) != branch => {
+            vec![format!("refs/heads/{name}"), format!("refs/remotes/origin/{name}")]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The upstream of the branch, unless its last name is the branch's: that is where the branch itself is published.
+fn upstream(shadow: &Shadow<'_>, branch: Option<&str>, until: Instant) -> Result<Vec<String>, Reason> {
+    let Some(branch) = branch else { return Ok(Vec::new()) };
+    let of = format!("refs/heads/{branch}");
+    let said = shadow.run(&["for-each-ref", "--format=%(upstream)", &of], until)?.line();
+    let last = |name: &str| name.rsplit('/').next().map(str::to_owned);
+    let is_other = said.starts_with("refs/") && last(&said) != last(branch);
+    Ok(if is_other { vec![said] } else { Vec::new() })
 }
 
 /// Where the branch was made, as the first line of its log says, if `head` still has that commit.

@@ -230,6 +230,51 @@ fn where_the_work_began() {
 }
 
 #[test]
+fn branches_of_other_names() {
+    // As `main` in the fork of the task, but the branch is called `staging`.
+    let repo = Repo::old();
+    repo.git(&["checkout", "-q", "-b", "staging"]);
+    repo.git(&["branch", "-q", "-D", "main"]);
+    let linked = repo.at("linked");
+    repo.git(&["worktree", "add", "-q", "-b", "task/one", linked.to_str().unwrap()]);
+    let there = |args: &[&str]| repo.git_at(&linked, START.plus(60), args);
+    let got = || {
+        let got = changes(&linked, START, LIMIT).unwrap();
+        (got.base, got.commits, short(&got))
+    };
+    repo.add("theirs", 20);
+    fs::write(linked.join("mine"), "").unwrap();
+    there(&["add", "mine"]);
+    there(&["commit", "-q", "-m", "mine"]);
+    let mine = (Base::Fork, 1, vec!["A mine".to_owned()]);
+    assert_eq!(got(), mine);
+    there(&["rebase", "-q", "staging"]);
+    assert_eq!(got(), mine);
+    // Only the remote's is ahead.
+    let before = ["update-ref", "refs/remotes/origin/staging", "HEAD"];
+    repo.add("more", 30);
+    repo.git(&before);
+    there(&["rebase", "-q", "staging"]);
+    repo.git(&["reset", "-q", "--hard", "HEAD~2"]);
+    assert_eq!(got(), mine);
+    // The main tree is elsewhere, but the branch says what it follows.
+    repo.git(&["update-ref", "refs/remotes/origin/release/2", "refs/remotes/origin/staging"]);
+    repo.git(&["update-ref", "-d", "refs/remotes/origin/staging"]);
+    assert_eq!(got().1, 3);
+    repo.git(&["config", "remote.origin.url", "/nowhere"]);
+    repo.git(&["config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"]);
+    repo.git(&["config", "branch.task/one.remote", "origin"]);
+    repo.git(&["config", "branch.task/one.merge", "refs/heads/release/2"]);
+    assert_eq!(got(), mine);
+    // It is published under its own name, or another that ends alike: those commits are its own.
+    for name in ["task/one", "luna/one"] {
+        repo.git(&["update-ref", &format!("refs/remotes/origin/{name}"), "task/one"]);
+        repo.git(&["config", "branch.task/one.merge", &format!("refs/heads/{name}")]);
+        assert_eq!(got().1, 3, "{name}");
+    }
+}
+
+#[test]
 fn nothing_before() {
     // A repository that the task itself began.
     let repo = Repo::new();
@@ -312,7 +357,16 @@ fn conflicts_and_odd_names() {
     repo.add("x", 20);
     repo.git(&["checkout", "-q", "side"]);
     assert!(!repo.git_in(&repo.root(), &["merge", "-q", "main"]));
-    assert_eq!(short(&repo.changes()), ["M f", "A odd \"name\"\n\u{fc}", "A x"]);
+    // What the merge brings from main is not the task's own before it is committed either.
+    let got = repo.changes();
+    assert_eq!(short(&got), ["M f", "A odd \"name\"\n\u{fc}"]);
+    assert_eq!((got.base, got.commits), (Base::Fork, 1));
+    // A damaged file names no merge.
+    repo.git_at(&repo.root(), START.plus(30), &["commit", "-q", "-a", "-m", "merged"]);
+    for heads in ["garbage\n".to_owned(), format!("{}\n", "1".repeat(40))] {
+        fs::write(repo.root().join(".git/MERGE_HEAD"), &heads).unwrap();
+        assert_eq!(short(&repo.changes()), ["M f", "A odd \"name\"\n\u{fc}"], "{heads}");
+    }
     // A file becomes a link, and another a folder.
     let repo = Repo::old();
     repo.add("g", -10);
