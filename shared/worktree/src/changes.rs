@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::find::{self, Place};
 use super::shadow::Shadow;
+use super::user::User;
 use base::reason::Reason;
 use base::time::Time;
 
@@ -115,7 +116,7 @@ struct Since {
 fn changes_with(program: &Path, path: &Path, since: Since, limit: Duration) -> Result<Changes, Reason> {
     let until = Instant::now() + limit;
     let place = find::find(path)?;
-    let shadow = Shadow::make(program, &place, until)?;
+    let shadow = Shadow::make(program, &place, &User::own(), until)?;
     shadow.copy_index(&place, until)?;
     let branch = branch(&shadow, until)?;
     let head = head(&shadow, &place, branch.as_deref(), until)?;

@@ -6,8 +6,8 @@
 //! configuration is never in force here. git is given a folder of Watchbill instead, with links to the repository's objects,
 //! references and index, and a configuration of a few harmless keys copied from the repository's (`tree/shadow.rs`). Switching
 //! the known keys off one by one (`-c core.fsmonitor=false ...`) would leave the next one on, and a filter that is
-//! written between looking and reading. What the user's and the system's configuration say is not in force either, a
-//! user's list of ignored files among it.
+//! written between looking and reading. What the user's and the system's configuration say is not in force either, but
+//! for the user's list of ignored files (`user.rs`).
 //!
 //! A repository that belongs to another user is not looked at, as git itself refuses it: `safe.directory` would only
 //! switch that off. The time limit is for git; opening the few files that say where the repository is has none.
@@ -17,8 +17,10 @@ mod find;
 mod read;
 mod shadow;
 pub mod state;
+mod user;
 
 pub use shadow::Late;
+use user::User;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -98,7 +100,7 @@ pub fn git() -> Result<PathBuf, Reason> {
 fn look_with(program: &Path, path: &Path, limit: Duration) -> Result<Tree, Reason> {
     let until = Instant::now() + limit;
     let place = find::find(path)?;
-    let shadow = shadow::Shadow::make(program, &place, until)?;
+    let shadow = shadow::Shadow::make(program, &place, &User::own(), until)?;
     let mut tree = Tree { root: place.root.clone(), under_way: place.under_way(), ..Tree::default() };
     let status = shadow.run(
         &[

@@ -1,5 +1,6 @@
 //! The folder given to git in place of the repository's own, and git run on it.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -16,6 +17,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use tempfile::TempDir;
 
 use super::find::{Place, plain_file, small_file};
+use super::user::User;
 use base::reason::Reason;
 
 /// Most bytes that are read of what git says.
@@ -100,13 +102,20 @@ pub(super) struct Shadow<'a> {
     program: &'a Path,
     root: &'a Path,
     folder: TempDir,
+    /// The user's list of ignored files.
+    ignored: PathBuf,
 }
 
 impl<'a> Shadow<'a> {
-    pub(super) fn make(program: &'a Path, place: &'a Place, until: Instant) -> Result<Shadow<'a>, Reason> {
+    pub(super) fn make(
+        program: &'a Path,
+        place: &'a Place,
+        user: &User,
+        until: Instant,
+    ) -> Result<Shadow<'a>, Reason> {
         let folder = tempfile::Builder::new().prefix("watchbill-git-").tempdir();
         let folder = folder.map_err(|e| Reason::of("no room for a temporary folder", e))?;
-        let shadow = Shadow { program, root: &place.root, folder };
+        let mut shadow = Shadow { program, root: &place.root, folder, ignored: PathBuf::from("/dev/null") };
         // Such a tree has references of its own beside the shared ones, which one folder cannot show.
         if place.own != place.common && place.own.join("reftable").exists() {
             return Err("its format is newer than Watchbill knows (a linked tree with a reftable)".into());
@@ -115,6 +124,7 @@ impl<'a> Shadow<'a> {
         // While the folder is empty: half a repository is one git complains of.
         let mut values = shadow.values(&place.common.join("config"), until)?;
         values.extend(shadow.values(&place.own.join("config.worktree"), until)?);
+        let ignored = user.ignored(&shadow, until);
         fs::create_dir(at.join("info")).map_err(wrong)?;
         for (from, names) in [
             (&place.common, &["objects", "refs", "packed-refs", "reftable", "shallow", "logs"][..]),
@@ -132,6 +142,7 @@ impl<'a> Shadow<'a> {
         }
         fs::write(at.join("HEAD"), head(&place.own)?).map_err(wrong)?;
         fs::write(at.join("config"), config(&values, place)?).map_err(wrong)?;
+        shadow.ignored = ignored.unwrap_or(shadow.ignored);
         Ok(shadow)
     }
 
@@ -192,20 +203,27 @@ impl<'a> Shadow<'a> {
 
     /// Runs git, and says what it printed; `None` where it ended with 1, which from some commands means no.
     pub(super) fn ask(&self, args: &[&str], until: Instant) -> Result<Option<Said>, Reason> {
+        self.ask_with(args, [], until)
+    }
+
+    /// The same, with other values of some variables, or without them.
+    pub(super) fn ask_with<'v>(
+        &self,
+        args: &[&str],
+        variables: impl IntoIterator<Item = (&'v str, Option<&'v OsStr>)>,
+        until: Instant,
+    ) -> Result<Option<Said>, Reason> {
+        let mut ignored = OsString::from("core.excludesFile=");
+        ignored.push(&self.ignored);
         let mut command = Command::new(self.program);
         command
             .args(["--no-optional-locks", "--no-pager", "--literal-pathspecs", "--no-replace-objects"])
             // Belt and braces: none of these is in our configuration.
             .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat"])
             .args(["-c", "diff.external=", "-c", "protocol.allow=never", "-c", "core.sshCommand=false"])
-            .args([
-                "-c",
-                "core.attributesFile=/dev/null",
-                "-c",
-                "core.excludesFile=/dev/null",
-                "-c",
-                "gc.auto=0",
-            ])
+            .args(["-c", "core.attributesFile=/dev/null", "-c", "gc.auto=0"])
+            .arg("-c")
+            .arg(ignored)
             .args([
                 "-c",
                 "core.quotePath=false",
@@ -233,6 +251,12 @@ impl<'a> Shadow<'a> {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .process_group(0);
+        for (name, value) in variables {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
         bounded(command, until)
     }
 }

@@ -333,6 +333,54 @@ fn nothing_that_the_repository_names_is_run() {
 }
 
 #[test]
+fn the_users_own_list_of_ignored_files_is_in_force() {
+    let repo = Repo::with_commit();
+    let (trap, mark) = repo.trap();
+    let home = repo.at("home");
+    for folder in [".config/git", "xdg/git", "lists"] {
+        fs::create_dir_all(home.join(folder)).unwrap();
+    }
+    for (list, name) in [(".config/git/ignore", "a"), ("xdg/git/ignore", "b"), ("lists/named", "c")] {
+        fs::write(home.join(list), format!("{name}\n")).unwrap();
+        repo.write(name, "");
+    }
+    let traps = format!(
+        "[core]\n\tfsmonitor = {trap}\n\tpager = {trap}\n[filter \"x\"]\n\tclean = {trap}\n[pager]\n\tconfig = {trap}\n"
+    );
+    repo.write("f", "two\n");
+    repo.write(".gitattributes", "f filter=x\n.gitattributes -filter\n");
+    repo.git(&["add", ".gitattributes"]);
+    let named = "[core]\n\texcludesFile = ~/lists/named\n";
+    let git = git().unwrap();
+    let seen = |variables: &[(&'static str, PathBuf)]| {
+        let user = User(variables.iter().map(|(name, value)| (*name, value.clone().into())).collect());
+        let place = find::find(&repo.root()).unwrap();
+        let until = Instant::now() + LIMIT;
+        let shadow = shadow::Shadow::make(&git, &place, &user, until).unwrap();
+        let others = shadow.run(&["ls-files", "--others", "--exclude-standard"], until).unwrap();
+        let status = shadow.run(&["status", "--porcelain"], until).unwrap().line();
+        assert!(status.contains("M f") && !mark.exists(), "{status}");
+        others.line().replace('\n', " ")
+    };
+    let (at_home, xdg) = (("HOME", home.clone()), ("XDG_CONFIG_HOME", home.join("xdg")));
+    let global = ("GIT_CONFIG_GLOBAL", home.join("global"));
+    assert_eq!(seen(&[]), "a b c");
+    assert_eq!(seen(std::slice::from_ref(&at_home)), "b c");
+    assert_eq!(seen(&[at_home.clone(), ("XDG_CONFIG_HOME", PathBuf::new())]), "b c");
+    assert_eq!(seen(&[at_home.clone(), xdg.clone()]), "a c");
+    fs::write(home.join("global"), format!("{traps}[include]\n\tpath = more\n")).unwrap();
+    assert_eq!(seen(&[at_home.clone(), global.clone()]), "b c");
+    fs::write(home.join("more"), named).unwrap();
+    assert_eq!(seen(&[at_home.clone(), global.clone()]), "a b");
+    fs::write(home.join(".gitconfig"), format!("{traps}{named}")).unwrap();
+    assert_eq!(seen(&[at_home.clone(), xdg.clone()]), "a b");
+    fs::write(home.join(".gitconfig"), "[core]\n\texcludesFile =\n").unwrap();
+    assert_eq!(seen(&[at_home.clone(), xdg.clone()]), "a b c");
+    fs::write(home.join(".gitconfig"), "damaged [").unwrap();
+    assert_eq!(seen(&[at_home, xdg]), "a c");
+}
+
+#[test]
 fn a_partial_clone_fetches_nothing() {
     let repo = Repo::with_commit();
     let (trap, mark) = repo.trap();

@@ -13,6 +13,7 @@ use super::Kind;
 use super::file::{self, Bounds, Reader, in_time, subfolder, times, unread};
 use crate::find::{self, Place};
 use crate::shadow::{Said, Shadow};
+use crate::user::User;
 use base::hash::Fnv;
 use base::reason::Reason;
 
@@ -121,7 +122,8 @@ impl Gather {
             return Err(format!("more than {most} repositories within the tree").into());
         }
         let git = self.git.clone()?;
-        let shadow = Shadow::make(&git, place, self.until())?;
+        // A list that the user changes would change the state of every tree.
+        let shadow = Shadow::make(&git, place, &User::default(), self.until())?;
         if !below.is_empty() && is_ignored(&shadow, below, self.until())? {
             return Ok(None);
         }
