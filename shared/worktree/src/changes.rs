@@ -117,7 +117,7 @@ fn changes_with(program: &Path, path: &Path, since: Since, limit: Duration) -> R
     let until = Instant::now() + limit;
     let place = find::find(path)?;
     let shadow = Shadow::make(program, &place, &User::own(), until)?;
-    shadow.copy_index(&place, until)?;
+    shadow.copy_index(&place, None, until)?;
     let branch = branch(&shadow, until)?;
     let head = head(&shadow, &place, branch.as_deref(), until)?;
     let base = match &head {
@@ -133,7 +133,7 @@ fn changes_with(program: &Path, path: &Path, since: Since, limit: Duration) -> R
         .ok()
         .and_then(|p| Some(p.strip_prefix(&place.root).ok()?.to_string_lossy().into_owned()));
     let below = below.unwrap_or_default();
-    let mut found = files::find(&shadow, &place.root, base.commit.as_deref(), since.touched, until)?;
+    let mut found = files::find(&shadow, &place, base.commit.as_deref(), since.touched, until)?;
     if !below.is_empty() {
         found.keep_below(&below);
     }

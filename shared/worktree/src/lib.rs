@@ -13,15 +13,18 @@
 //! switch that off. The time limit is for git; opening the few files that say where the repository is has none.
 
 pub mod changes;
+mod filtered;
 mod find;
 mod read;
 mod shadow;
 pub mod state;
 mod user;
 
+use filtered::BY_SIZE_AND_TIME;
 pub use shadow::Late;
 use user::User;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -114,7 +117,11 @@ fn look_with(program: &Path, path: &Path, limit: Duration) -> Result<Tree, Reaso
         ],
         until,
     )?;
-    read::status(&status, &mut tree)?;
+    let untouched = match status.records().into_iter().any(|r| read::unstaged(r).is_some()) {
+        true => filtered::untouched(&shadow, &place, &BY_SIZE_AND_TIME, until)?,
+        false => BTreeSet::new(),
+    };
+    read::status(&status, &untouched, &mut tree)?;
     if tree.commit.is_some() {
         let log = shadow.run(
             &["log", "-1", "--no-show-signature", "--no-notes", "--no-mailmap", "--format=%ct %s", "HEAD"],

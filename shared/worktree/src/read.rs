@@ -1,15 +1,20 @@
 //! Reading what git says (`git-status(1)`, porcelain format 2 with `-z`).
 
+use std::collections::BTreeSet;
+
 use super::shadow::Said;
 use base::reason::Reason;
 
 use super::{MAX_DIRTY, MAX_STASHES, Tree};
 
-/// Takes in branch, commit and changes.
-pub(super) fn status(said: &Said, tree: &mut Tree) -> Result<(), Reason> {
+/// Takes in branch, commit and changes, but for files that are known to be as git wrote them.
+pub(super) fn status(said: &Said, untouched: &BTreeSet<Vec<u8>>, tree: &mut Tree) -> Result<(), Reason> {
     tree.is_cut = said.is_cut;
     let mut head = false;
     for record in said.records() {
+        if unstaged(record).is_some_and(|path| untouched.contains(path)) {
+            continue;
+        }
         let text = String::from_utf8_lossy(record);
         let (kind, rest) = text.split_once(' ').unwrap_or((&text, ""));
         match kind {
@@ -22,6 +27,11 @@ pub(super) fn status(said: &Said, tree: &mut Tree) -> Result<(), Reason> {
         }
     }
     if head { Ok(()) } else { Err("git says nothing of the head".into()) }
+}
+
+/// The path of a file whose change is not staged.
+pub(super) fn unstaged(record: &[u8]) -> Option<&[u8]> {
+    record.strip_prefix(b"1 .M ")?.splitn(7, |b| *b == b' ').nth(6)
 }
 
 /// One fact about the head; whether it was which commit it is on.

@@ -27,6 +27,19 @@ impl Repo {
         repo
     }
 
+    /// Keeps the hash of `*.bin` in their place, and writes the same content into each tree.
+    pub(super) fn with_filter() -> Repo {
+        let repo = Repo::new();
+        repo.git(&["config", "filter.lfs.clean", "sha256sum"]);
+        repo.git(&["config", "filter.lfs.smudge", "cat > /dev/null; echo content"]);
+        repo.write(".gitattributes", "*.bin filter=lfs -text\nplain.bin -filter\n");
+        for name in ["a.bin", "b.bin", "c.bin", "plain.bin"] {
+            repo.write(name, "content\n");
+        }
+        repo.commit("first");
+        repo
+    }
+
     pub(super) fn root(&self) -> PathBuf {
         self.0.path().canonicalize().unwrap().join("r")
     }
@@ -318,6 +331,7 @@ fn nothing_that_the_repository_names_is_run() {
     fs::write(repo.root().join(".git/info/attributes"), "f filter=x\n").unwrap();
     // Of the same length, so that git must read the file to know.
     repo.write("f", "two\n");
+    repo.touch("f");
     repo.write("g", "x");
 
     // Several versions may be installed; each has its own holes.

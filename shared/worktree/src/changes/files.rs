@@ -1,13 +1,14 @@
 //! The files that differ from the base.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::time::Instant;
 
 use super::{Changed, How, MAX_CHANGED};
+use crate::filtered::{self, BY_SIZE_AND_TIME};
+use crate::find::Place;
 use crate::shadow::{Said, Shadow};
 use base::reason::Reason;
 use base::time::Time;
@@ -36,7 +37,7 @@ impl Found {
 /// program can set back) is not the task's doing, and left out.
 pub(super) fn find(
     shadow: &Shadow<'_>,
-    root: &Path,
+    place: &Place,
     base: Option<&str>,
     started: Time,
     until: Instant,
@@ -46,49 +47,57 @@ pub(super) fn find(
         // What the empty tree is called depends on the repository's form.
         None => shadow.run(&["hash-object", "-t", "tree", "/dev/null"], until)?.line(),
     };
-    let diff = shadow.run(
-        &[
-            "diff",
-            "--name-status",
-            "-z",
-            "--no-renames",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-relative",
-            "--ignore-submodules=all",
-            &base,
-            "--",
-        ],
-        until,
-    )?;
+    let against = |more: &[&str]| {
+        let mut args = vec!["diff", "--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-textconv"];
+        args.extend(["--no-relative", "--ignore-submodules=all"]);
+        args.extend(more);
+        args.extend([base.as_str(), "--"]);
+        shadow.run(&args, until)
+    };
+    let diff = against(&[])?;
     let others = shadow.run(&["ls-files", "--others", "--exclude-standard", "-z"], until)?;
+    let untouched = match pairs(&diff).any(|(how, _)| how == b"M") {
+        true => filtered::untouched(shadow, place, &BY_SIZE_AND_TIME, until)?,
+        false => BTreeSet::new(),
+    };
+    // Such a file is as the index has it, which may differ from the base.
+    let staged = if untouched.is_empty() { None } else { Some(against(&["--cached"])?) };
+    let staged: BTreeSet<&[u8]> = staged.iter().flat_map(pairs).map(|(_, path)| path).collect();
+    let is_same = |path: &[u8]| untouched.contains(path) && !staged.contains(path);
     // The board counts whole seconds. Of what is gone, the folder it was in tells.
     let is_older = |path: &[u8]| {
-        let path = root.join(OsStr::from_bytes(path));
+        let path = place.root.join(OsStr::from_bytes(path));
         let nearest = path.ancestors().find_map(|p| p.symlink_metadata().ok());
         nearest.is_some_and(|m| m.ctime() < started.0)
     };
-    Ok(both(&diff, &others, &is_older))
+    Ok(both(&diff, &others, &|path| is_same(path) || is_older(path)))
+}
+
+/// How each file differs, by git's letter, and its path.
+fn pairs(diff: &Said) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let records = diff.records();
+    let pairs: Vec<_> = records.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+    pairs.into_iter()
 }
 
 /// Puts together what differs and what is not tracked.
-fn both(diff: &Said, others: &Said, is_older: &dyn Fn(&[u8]) -> bool) -> Found {
+fn both(diff: &Said, others: &Said, is_left_out: &dyn Fn(&[u8]) -> bool) -> Found {
     let mut all: BTreeMap<&[u8], How> = BTreeMap::new();
-    for pair in diff.records().chunks_exact(2) {
-        let how = match pair[0].first() {
+    for (letter, path) in pairs(diff) {
+        let how = match letter.first() {
             Some(b'A') => How::Added,
             Some(b'D') => How::Deleted,
             _ => How::Modified,
         };
         // A file with conflicts is told of twice: as unmerged, and as it is.
-        all.entry(pair[1]).and_modify(|h| *h = How::Modified).or_insert(how);
+        all.entry(path).and_modify(|h| *h = How::Modified).or_insert(how);
     }
     // A folder is another repository within the tree, whose files are its own.
     for path in others.records().into_iter().filter(|p| !p.ends_with(b"/")) {
         // Deleted from the index only, it is still there.
         all.entry(path).and_modify(|h| *h = How::Modified).or_insert(How::Untracked);
     }
-    all.retain(|path, _| !is_older(path));
+    all.retain(|path, _| !is_left_out(path));
     let count = all.len();
     let text = |p: &[u8]| String::from_utf8_lossy(p).into_owned();
     let files = all.into_iter().take(MAX_CHANGED).map(|(p, how)| Changed { path: text(p), how });

@@ -275,6 +275,39 @@ fn branches_of_other_names() {
 }
 
 #[test]
+fn a_file_with_a_filter_counts_where_it_was_touched() {
+    let repo = Repo::with_filter();
+    let linked = repo.at("linked");
+    repo.git(&["worktree", "add", "-q", "-b", "side", linked.to_str().unwrap()]);
+    let got = || short(&changes(&linked, START, LIMIT).unwrap());
+    let seen = || look(&linked, LIMIT).unwrap().dirty;
+    assert_eq!(fs::read(linked.join("a.bin")).unwrap(), b"content\n");
+    assert_eq!((got(), seen()), (vec![], vec![]));
+    // git looks at the content of all of them; a time of 0 would mean that it is not known.
+    let early = std::time::UNIX_EPOCH + Duration::from_secs(1);
+    let index = repo.root().join(".git/worktrees/linked/index");
+    fs::File::options().write(true).open(&index).unwrap().set_modified(early).unwrap();
+    assert_eq!((got(), seen()), (vec![], vec![]));
+    fs::write(linked.join("a.bin"), "longer content\n").unwrap();
+    fs::write(linked.join("plain.bin"), "CONTENT\n").unwrap();
+    fs::write(linked.join("b.bin"), "CONTENT\n").unwrap();
+    fs::remove_file(linked.join("c.bin")).unwrap();
+    let b = fs::File::options().write(true).open(linked.join("b.bin")).unwrap();
+    b.set_modified(std::time::UNIX_EPOCH).unwrap();
+    assert_eq!(got(), ["M a.bin", "M b.bin", "D c.bin", "M plain.bin"]);
+    assert_eq!(seen(), ["a.bin", "b.bin", "c.bin", "plain.bin"]);
+
+    // What is committed differs by its content in the repository.
+    let repo = Repo::with_filter();
+    repo.git(&["checkout", "-q", "-b", "side"]);
+    repo.write("a.bin", "other\n");
+    repo.git(&["add", "a.bin"]);
+    assert_eq!(short(&repo.changes()), ["M a.bin"]);
+    repo.git_at(&repo.root(), START.plus(10), &["commit", "-q", "-m", "a"]);
+    assert_eq!(short(&repo.changes()), ["M a.bin"]);
+}
+
+#[test]
 fn nothing_before() {
     // A repository that the task itself began.
     let repo = Repo::new();
@@ -427,6 +460,7 @@ fn nothing_that_the_repository_names_is_run() {
     fs::write(repo.root().join(".git/info/attributes"), "f filter=x diff=x\n").unwrap();
     // Of the same length, so that git must read the files to know.
     repo.write("f", "F");
+    repo.touch("f");
     repo.touch("g");
     assert_eq!(short(&repo.changes()), ["? .gitattributes", "M f"]);
     assert!(!mark.exists(), "a program of the repository was run");

@@ -1,6 +1,6 @@
 //! Goes through a tree and notes what stands at each path: through git where there is a repository, else folder by folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,9 @@ use rustix::fs::{AtFlags, Dir, FileType, OFlags, fstat, statat};
 
 use super::Kind;
 use super::file::{self, Bounds, Reader, in_time, subfolder, times, unread};
+use crate::filtered;
 use crate::find::{self, Place};
+use crate::read;
 use crate::shadow::{Said, Shadow};
 use crate::user::User;
 use base::hash::Fnv;
@@ -127,7 +129,7 @@ impl Gather {
         if !below.is_empty() && is_ignored(&shadow, below, self.until())? {
             return Ok(None);
         }
-        shadow.copy_index(place, self.until())?;
+        shadow.copy_index(place, None, self.until())?;
         if place.own.join("index").exists() {
             // A file that is marked to be taken for unchanged is looked at all the same.
             let mut refresh = STRICT.to_vec();
@@ -145,7 +147,14 @@ impl Gather {
             return Err("more changed files than can be compared".into());
         }
         let head = head(&said, place)?;
-        self.files(&said, &place.root, prefix)?;
+        let untouched = match said.records().into_iter().any(|r| read::unstaged(r).is_some()) {
+            true => filtered::untouched(&shadow, place, &STRICT, self.until())?,
+            false => BTreeSet::new(),
+        };
+        let is_untouched =
+            |record: &[u8]| read::unstaged(record).is_some_and(|path| untouched.contains(path));
+        let records = said.records().into_iter().filter(|r| !is_untouched(r));
+        self.files(records, &place.root, prefix)?;
         for path in submodules(&shadow, place, self.until())? {
             let is_asked = below.is_empty() || path.starts_with(&format!("{below}/"));
             let folder = place.root.join(&path);
@@ -175,9 +184,14 @@ impl Gather {
     }
 
     /// Notes the files of which git says something.
-    fn files(&mut self, said: &Said, root: &Path, prefix: &[u8]) -> Result<(), Reason> {
+    fn files<'s>(
+        &mut self,
+        records: impl Iterator<Item = &'s [u8]>,
+        root: &Path,
+        prefix: &[u8],
+    ) -> Result<(), Reason> {
         let top = file::folder(root)?;
-        for record in said.records() {
+        for record in records {
             let Some(change) = Change::read(record) else { continue };
             if self.is_left_out(root, change.path) {
                 continue;

@@ -163,6 +163,29 @@ fn what_is_no_change() {
 }
 
 #[test]
+fn a_file_with_a_filter_is_seen_where_it_was_touched() {
+    let repo = Repo::with_filter();
+    let at = |time| {
+        let index = fs::File::options().write(true).open(repo.root().join(".git/index")).unwrap();
+        index.set_modified(time).unwrap();
+    };
+    // git looks at the content of all files at first, and of none after it wrote its index again.
+    at(std::time::UNIX_EPOCH + Duration::from_secs(1));
+    let refreshed = around(&repo.root(), || at(std::time::SystemTime::now() + Duration::from_secs(60)));
+    assert_eq!(nobodys(&refreshed.0, &refreshed.1), Drift::Same);
+    let (before, after) = around(&repo.root(), || {
+        repo.write("a.bin", "CONTENT\n");
+        repo.touch("a.bin");
+    });
+    assert_eq!(nobodys(&before, &after), changed(&["a.bin"]));
+    let (before, after) = around(&repo.root(), || {
+        repo.git(&["update-index", "--assume-unchanged", "b.bin"]);
+        repo.write("b.bin", "longer content\n");
+    });
+    assert_eq!(nobodys(&before, &after), changed(&["b.bin"]));
+}
+
+#[test]
 fn a_head_that_moved_is_named() {
     let repo = full();
     repo.git(&["add", "-A"]);
