@@ -63,6 +63,12 @@ pub(super) fn text<'a>(d: &'a Detail, run: &'a Run) -> Option<&'a str> {
     run.error.as_deref().filter(|t| !t.trim().is_empty()).or_else(of_event)
 }
 
+/// Whether a text is how Hermes or `board run` book the exit of a process: it is the same whatever the work failed on.
+fn is_booking(text: &str) -> bool {
+    let is_exit = matches!(cause::of_text(text), Some(Cause::ExitCode | Cause::WorkerGone));
+    is_exit && !text.contains("Worker's last output: ")
+}
+
 /// Whether an attempt ended badly by its own doing: one that was reclaimed for outside reasons does not count.
 pub(super) fn is_failure(run: &Run) -> bool {
     let word = run.outcome.as_deref().unwrap_or("reclaimed");
@@ -87,7 +93,7 @@ pub(super) fn distinct(d: &Detail) -> Vec<(String, usize)> {
 }
 
 /// The newest failed attempts that all ended on one error, newest first. Those that a provider refused are passed over: their error
-/// is only how a dispatcher booked them.
+/// is only how a dispatcher booked them. An attempt that nobody knows the error of ends the row.
 pub(super) fn streak<'a>(d: &'a Detail, refused: &BTreeSet<i64>) -> Vec<&'a Run> {
     let mut same: Vec<&Run> = Vec::new();
     let mut first = None;
@@ -95,7 +101,7 @@ pub(super) fn streak<'a>(d: &'a Detail, refused: &BTreeSet<i64>) -> Vec<&'a Run>
         if matches!(run.outcome.as_deref(), None | Some("reclaimed")) || refused.contains(&run.id) {
             continue;
         }
-        let Some(mine) = text(d, run).filter(|_| is_failure(run)) else { break };
+        let Some(mine) = text(d, run).filter(|t| is_failure(run) && !is_booking(t)) else { break };
         let first = *first.get_or_insert(mine);
         if mine != first && fingerprint(mine) != fingerprint(first) {
             break;

@@ -332,6 +332,29 @@ fn the_same_error_without_progress_is_stuck() {
 }
 
 #[test]
+fn how_an_exit_is_booked_is_no_error_of_the_work() {
+    for (error, is_error) in [
+        ("worker exited with code 1 (board run)", false),
+        ("worker killed by signal 9 (board run)", false),
+        ("pid 4711 exited with code 1", false),
+        ("pid 4711 killed by signal 11", false),
+        ("pid 4711 not alive", false),
+        ("worker gone (heal)", false),
+        ("pid 4711 exited with code 1 Worker's last output: 'test parse failed'", true),
+        ("worker exited cleanly (rc=0) without calling kanban_complete", true),
+        ("test parse exited with code 1", true),
+    ] {
+        let of = |errors: &[&str]| {
+            let mut w = failing(errors);
+            w.files = changed(&[]);
+            verdicts(w, &Config::default()).0
+        };
+        assert_eq!(of(&[error; 3]).len(), usize::from(is_error), "{error}");
+        assert_eq!(of(&["a fails", "a fails", error, "a fails"]), [""; 0], "{error} ends a row");
+    }
+}
+
+#[test]
 fn what_a_provider_refused_is_not_the_tasks_own_error() {
     let config = Config::default();
     let same = ["worker exited cleanly (rc=0) without calling kanban_complete: protocol violation 1"; 3];
