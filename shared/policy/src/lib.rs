@@ -19,5 +19,6 @@ pub mod world;
 pub use decision::{Decision, Left, OtherPolicy, Pass, Stuck};
 pub use profiles::Profiles;
 pub use world::{
-    ChangesReader, SessionReader, StateReader, TreeReader, UseAsk, UseReader, VitalsReader, Witness, World,
+    ChangesReader, Printed, SessionReader, StateReader, TreeReader, UseAsk, UseReader, VitalsReader, Witness,
+    World,
 };

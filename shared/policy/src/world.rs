@@ -101,6 +101,17 @@ pub type ChangesReader = dyn Fn(&Path, Time, std::time::Duration) -> Result<Chan
 /// Says what state a working tree is in, within a time limit.
 pub type StateReader<'a> = dyn Fn(&Path, std::time::Duration) -> Result<TreeState, Reason> + 'a;
 
+/// Where what a worker printed can be read.
+#[derive(Debug, Clone, Copy)]
+pub enum Printed<'a> {
+    /// In the board's own log of the task, if anywhere.
+    OfBoard,
+    /// In this file of the command that started it.
+    To(&'a str),
+    /// Nowhere: a later attempt wrote over it, or behind it.
+    Over,
+}
+
 /// Which attempt's use is asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct UseAsk<'a> {
@@ -112,6 +123,8 @@ pub struct UseAsk<'a> {
     pub profile: Option<&'a str>,
     /// The file the claim of the attempt names.
     pub file: Option<&'a str>,
+    /// What its worker printed.
+    pub printed: Printed<'a>,
     /// The session of this machine that was spawned for the attempt.
     pub session: Option<&'a str>,
     /// Where it works.

@@ -133,6 +133,7 @@ pub(crate) fn attempt<'a>(which: u8, path: &'a Path, prices: &'a Prices) -> Usag
         profile: Some("sol"),
         root: None,
         worker_log: (!is_named).then_some(path),
+        output: None,
         named: is_named.then_some(path),
         workspace: None,
         homes: Homes::NONE,

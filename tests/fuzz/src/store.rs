@@ -75,6 +75,7 @@ fn ask<'a>(named: &'a std::path::Path, prices: &'a Prices) -> UsageAsk<'a> {
         profile: None,
         root: None,
         worker_log: None,
+        output: None,
         named: Some(named),
         workspace: None,
         homes: Homes::NONE,

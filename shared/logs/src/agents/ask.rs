@@ -17,6 +17,8 @@ pub struct UsageAsk<'a> {
     pub root: Option<&'a Path>,
     /// The log the board keeps of the task.
     pub worker_log: Option<&'a Path>,
+    /// The file in which the command that started its worker kept what that printed: read in the place of the board's own log.
+    pub output: Option<&'a Path>,
     /// The file its claim names: a transcript of Claude Code, a rollout of Codex, what either prints, or a store of opencode
     /// (`/path/opencode.db`, with `#ses_...` behind it where one session of it is meant). Then nothing else is looked at.
     pub named: Option<&'a Path>,

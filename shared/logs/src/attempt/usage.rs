@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::find::in_folder;
 use super::log::{Session, session};
+use super::vitals::written;
 use crate::agents::newest::MAX_FILES;
 use crate::agents::price::{Priced, bill};
 use crate::agents::record::Record;
@@ -11,6 +12,7 @@ use crate::agents::{UsageAsk, hermes, opencode};
 use crate::cache::Cache;
 use crate::handle::Owner;
 use crate::usage::files::{rereads, shown};
+use crate::usage::window::SLACK_SECONDS;
 use crate::usage::{Usage, store};
 use base::money::Money;
 use base::reason::Reason;
@@ -71,10 +73,16 @@ fn of_named(ask: &UsageAsk<'_>, named: &Path, cache: &mut Cache) -> Usage {
     }
 }
 
-/// What the board's own log of the task tells, where an agent writes straight into it.
+/// What the log of the task tells, the board's own or its harness', where an agent writes straight into it.
 fn of_worker_log(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, Reason> {
-    let Some(path) = ask.worker_log else { return Ok(None) };
-    of_file(ask, path, Owner::Anybody, cache).map_err(|why| why.at(shown(&path.display().to_string())))
+    let of_harness = ask.output.map(|path| (path, Owner::Ourselves));
+    let of_board = ask.worker_log.map(|path| (path, Owner::Anybody));
+    let Some((path, owner)) = of_harness.or(of_board) else { return Ok(None) };
+    // A file that is added to, before this attempt printed its first line.
+    if ask.output.and_then(written).is_some_and(|at| at < ask.from.plus(-SLACK_SECONDS)) {
+        return Ok(None);
+    }
+    of_file(ask, path, owner, cache).map_err(|why| why.at(shown(&path.display().to_string())))
 }
 
 /// What the sessions in the task's folder used that were there during the attempt.

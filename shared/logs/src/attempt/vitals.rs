@@ -98,7 +98,7 @@ fn of_file(
 }
 
 /// The newest write to a file, for logs whose lines state no times.
-fn written(path: &Path) -> Option<Time> {
+pub(super) fn written(path: &Path) -> Option<Time> {
     let at = std::fs::symlink_metadata(path).ok()?.modified().ok()?;
     let seconds = at.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs();
     i64::try_from(seconds).ok().map(Time)

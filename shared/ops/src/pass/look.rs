@@ -23,7 +23,7 @@ use logs::session::Prices;
 use logs::usage::Usage;
 use logs::vitals::{Vitals, Worker};
 use policy::runtime::{self, LogFiles};
-use policy::{Pass, UseAsk, World, clock, worktree_note};
+use policy::{Pass, Printed, UseAsk, World, clock, worktree_note};
 use watch::heal;
 
 /// Looks at the world around one board. On one that several hosts share, this host says that it does.
@@ -144,6 +144,15 @@ fn asked<T>(
     read: impl FnOnce(&UsageAsk<'_>) -> T,
 ) -> std::result::Result<T, String> {
     let log = discover::logs_dir(id).map(|dir| discover::log_file(&dir, ask.task));
+    let (log, output) = match ask.printed {
+        Printed::OfBoard => (log, None),
+        Printed::To(file) => {
+            let file = Path::new(file);
+            (log.filter(|log| log == file), Some(file).filter(|file| file.is_absolute()))
+        }
+        Printed::Over => (None, None),
+    };
+    let output = output.filter(|file| !discover::is_board_file(id, file));
     // Where the claim names no log, the session that was spawned for the attempt does.
     let stored = places.opencode.zip(ask.session).filter(|_| ask.file.is_none());
     let stored = stored.and_then(|(folder, session)| store::in_file(folder, session));
@@ -158,6 +167,7 @@ fn asked<T>(
         profile: ask.profile,
         root: id.root.as_deref().filter(|_| !ask.own_board),
         worker_log: log.as_deref(),
+        output,
         named,
         workspace: ask.workspace.map(Path::new),
         homes: places.homes,

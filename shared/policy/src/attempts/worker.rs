@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::attempts::session;
-use crate::{UseAsk, World};
+use crate::{Printed, UseAsk, World};
 use base::time::Time;
 use board::several_hosts::log_is_on;
 use board::{Detail, Event, EventKind, Run, Status, claim_host, claimer_pid};
@@ -92,6 +92,7 @@ pub fn attempt<'a>(world: &World<'_>, detail: &'a Detail, run: Option<&'a Run>, 
         task: &t.id,
         profile: run.and_then(|r| r.profile.as_deref()).or(t.assignee.as_deref()),
         file: detail.newest_claim().and_then(Event::trail).and_then(|t| t.get("log")?.as_str()),
+        printed: Printed::OfBoard,
         session: run.and_then(|r| session::here(world, detail, r.id)),
         workspace: detail.place.path.as_deref(),
         from: run.map(|r| r.started_at).or(t.started_at).unwrap_or(t.created_at),

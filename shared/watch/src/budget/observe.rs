@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
+use serde_json::Value;
+
 use super::endings;
 use super::seen::{FilesSeen, MAX_EARLIER_RUNS, Seen, Used, Work};
 use base::count::things_or;
@@ -19,7 +21,7 @@ use policy::clock;
 use policy::routing::facts::{self, About, Routing};
 use policy::runtime::LogAsk;
 use policy::worktree_note::time_until;
-use policy::{Pass, Profiles, UseAsk, World};
+use policy::{Pass, Printed, Profiles, UseAsk, World};
 use worktree::Late;
 
 /// Most tasks looked at closely in one pass.
@@ -197,16 +199,44 @@ fn refused(world: &mut World<'_>, d: &Detail, now: Time) -> BTreeSet<i64> {
 
 /// The log an attempt writes to, as its claim names it; `None` is the task's own.
 fn log_of<'a>(d: &'a Detail, run: &Run) -> Option<&'a str> {
-    let claim = d.events.iter().rev().find(|e| e.kind == EventKind::Claimed && e.run == Some(run.id));
-    claim.and_then(|e| e.trail()).and_then(|t| t.get("log")?.as_str())
+    claim_of(d, run)?.get("log")?.as_str()
 }
 
-/// When attempts began, by task and by the log their claims name: one session may go on in the next attempt, or in the next task.
+/// The file in which `board run` kept what an attempt printed, as its claim names it.
+fn output_of<'a>(d: &'a Detail, run: &Run) -> Option<&'a str> {
+    claim_of(d, run)?.get("output")?.as_str()
+}
+
+/// What our programs wrote down with the claim of an attempt.
+fn claim_of<'a>(d: &'a Detail, run: &Run) -> Option<&'a Value> {
+    d.events.iter().rev().find(|e| e.kind == EventKind::Claimed && e.run == Some(run.id))?.trail()
+}
+
+/// Where what an attempt printed is now. `board run` begins the task's own log anew and keeps the one before it as `kept`; to a file
+/// of `--log` it adds, and then nothing tells whose lines are whose.
+fn printed<'a>(
+    (d, run): (&'a Detail, &Run),
+    kept: Option<&'a str>,
+    begun: &BTreeMap<String, Vec<Time>>,
+) -> Printed<'a> {
+    let (Some(file), Some(kept)) = (output_of(d, run), kept) else { return Printed::OfBoard };
+    let newer = d.runs.iter().take_while(|r| r.id != run.id);
+    let later = newer.filter(|r| output_of(d, r) == Some(file)).count();
+    let is_own = file.rsplit('/').next().and_then(|name| name.strip_suffix(".log")) == Some(&d.task.id);
+    let is_added_to = || begun.get(file).into_iter().flatten().any(|at| *at > run.started_at);
+    match later {
+        0 if is_own || !is_added_to() => Printed::To(file),
+        1 if is_own => Printed::To(kept),
+        _ => Printed::Over,
+    }
+}
+
+/// When attempts began, by task and by the file their claims name: one session may go on in the next attempt, or in the next task.
 fn begun(details: &[Detail]) -> BTreeMap<String, Vec<Time>> {
     let mut all: BTreeMap<String, Vec<Time>> = BTreeMap::new();
     for d in details {
         for run in &d.runs {
-            for key in [Some(d.task.id.as_str()), log_of(d, run)].into_iter().flatten() {
+            for key in [Some(d.task.id.as_str()), log_of(d, run), output_of(d, run)].into_iter().flatten() {
                 all.entry(key.to_owned()).or_default().push(run.started_at);
             }
         }
@@ -249,7 +279,9 @@ fn used(
     let file = log_of(detail, run);
     let others = [Some(detail.task.id.as_str()), file].into_iter().flatten().filter_map(|key| begun.get(key));
     let next = others.flatten().filter(|at| **at > run.started_at).min().copied();
-    let ask = UseAsk { file, next, ..attempt(world, detail, Some(run), now) };
+    let kept = output_of(detail, run).map(|file| format!("{file}.1"));
+    let printed = printed((detail, run), kept.as_deref(), begun);
+    let ask = UseAsk { file, printed, next, ..attempt(world, detail, Some(run), now) };
     (world.usage)(&ask, world.cache)
 }
 
@@ -446,6 +478,46 @@ mod tests {
         ];
         let want = BTreeMap::from([("ready".to_owned(), 2), ("running".to_owned(), 1)]);
         assert_eq!(counts(&rows), want);
+    }
+
+    #[test]
+    fn an_earlier_attempt_is_not_told_of_by_what_a_later_one_printed() {
+        use board::testing::{ago, detail, event, run};
+        let of = |id: &str, runs: &[(i64, i64, &str)]| {
+            let mut d = detail(id, Status::Running);
+            for (n, began, output) in runs {
+                d.runs.push(Run { started_at: ago(*began), ..run(*n, "luna", None) });
+                let trail = serde_json::json!({"by": "board", "watchbill": {"output": output}});
+                let claim = if output.is_empty() { serde_json::json!({}) } else { trail };
+                d.events.push(board::Event { run: Some(*n), ..event("claimed", *began, claim) });
+            }
+            d
+        };
+        let (a, b) = ("t_0000000a", "t_0000000b");
+        let own = "/logs/t_0000000a.log";
+        // (runs of the first task, the newest first; runs of another one; what is read of each)
+        type Runs<'a> = &'a [(i64, i64, &'a str)];
+        let cases: [(Runs<'_>, Runs<'_>, &[&str]); 6] = [
+            (&[(9, 60, own), (8, 70, own), (7, 80, own)], &[], &[own, "/logs/t_0000000a.log.1", "over"]),
+            (&[(9, 60, own), (8, 60, own)], &[], &[own, "/logs/t_0000000a.log.1"]),
+            (&[(9, 60, ""), (8, 70, own)], &[], &["board", own]),
+            (&[(9, 60, "/l"), (8, 70, "/l"), (7, 80, "/m")], &[], &["/l", "over", "/m"]),
+            (&[(9, 60, "/l")], &[(5, 50, "/l")], &["over"]),
+            (&[(9, 60, "/l")], &[(5, 70, "/l")], &["/l"]),
+        ];
+        for (mine, others, want) in cases {
+            let all = [of(a, mine), of(b, others)];
+            let begun = begun(&all);
+            let told = all[0].runs.iter().map(|run| {
+                let kept = output_of(&all[0], run).map(|file| format!("{file}.1"));
+                match printed((&all[0], run), kept.as_deref(), &begun) {
+                    Printed::OfBoard => "board".to_owned(),
+                    Printed::To(file) => file.to_owned(),
+                    Printed::Over => "over".to_owned(),
+                }
+            });
+            assert_eq!(told.collect::<Vec<_>>(), want, "{mine:?} {others:?}");
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub(crate) fn ask<'a>(named: Option<&'a Path>, prices: &'a Prices) -> UsageAsk<'
         profile: None,
         root: None,
         worker_log: None,
+        output: None,
         named,
         workspace: None,
         homes: Homes::NONE,
@@ -685,6 +686,20 @@ fn an_agent_that_writes_into_the_boards_log_is_read_there() {
     let prices = Prices::default();
     let usage = read(&UsageAsk { worker_log: Some(&path), ..ask(None, &prices) }, &mut Cache::in_memory());
     assert_eq!((usage.format.as_deref(), usage.turns), (Some("codex"), Some(4)));
+
+    // What its harness kept is nearer.
+    let printed = desk.write("printed.log", recording("claude/tools_errors_then_compact_resume.jsonl"));
+    let both = UsageAsk { worker_log: Some(&path), output: Some(&printed), ..ask(None, &prices) };
+    let nothing = Usage::unknown("no log or store tells what this attempt used");
+    let usage = read(&UsageAsk { from: NOW, ..both }, &mut Cache::in_memory());
+    assert_eq!(usage, nothing, "not written since it began");
+    let usage = read(&both, &mut Cache::in_memory());
+    assert_eq!(
+        (usage.format.as_deref(), usage.source),
+        (Some("claude"), Some(printed.display().to_string()))
+    );
+    fs::write(&printed, "hello\n").unwrap();
+    assert_eq!(read(&both, &mut Cache::in_memory()), nothing, "words of another program");
 }
 
 #[test]
