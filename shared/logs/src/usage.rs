@@ -46,6 +46,9 @@ impl Tokens {
 pub struct Usage {
     /// Where it is from: a file, and the session in it where it holds several. Untrusted.
     pub source: Option<String>,
+    /// The others, where it is from several sessions. Untrusted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more_sources: Vec<String>,
     /// `claude`, `codex`, `hermes` or `opencode`.
     pub format: Option<String>,
     /// The model of the last call. Untrusted.

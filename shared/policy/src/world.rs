@@ -129,6 +129,8 @@ pub struct UseAsk<'a> {
     pub session: Option<&'a str>,
     /// Where it works.
     pub workspace: Option<&'a str>,
+    /// When the first attempt at the task began.
+    pub began: Time,
     /// When the attempt began.
     pub from: Time,
     /// When it ended; `None` while it runs.

@@ -138,6 +138,7 @@ pub(crate) fn attempt<'a>(which: u8, path: &'a Path, prices: &'a Prices) -> Usag
         workspace: None,
         homes: Homes::NONE,
         held: &[],
+        began: Time(0),
         from: if which % 4 < 2 { Time(0) } else { Time(1_795_248_000) },
         to: None,
         next: None,

@@ -80,6 +80,7 @@ fn ask<'a>(named: &'a std::path::Path, prices: &'a Prices) -> UsageAsk<'a> {
         workspace: None,
         homes: Homes::NONE,
         held: &[],
+        began: Time(0),
         from: Time(1_795_248_000),
         to: None,
         next: None,

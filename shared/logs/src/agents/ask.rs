@@ -28,6 +28,8 @@ pub struct UsageAsk<'a> {
     pub homes: &'a Homes,
     /// Files below those folders which the worker holds open, where it lives.
     pub held: &'a [PathBuf],
+    /// The start of the first attempt at the task.
+    pub began: Time,
     /// The start of the attempt.
     pub from: Time,
     /// Its end; `None` while it runs.

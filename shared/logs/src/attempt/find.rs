@@ -34,11 +34,14 @@ pub(crate) fn own_log(
     Ok(None)
 }
 
-/// The sessions of all agents in the task's folder.
+/// The sessions of all agents in the task's folder. One that is older than the task is the worker's only where no other is: an
+/// agent may claim a task in the session that it works in, but more often it is a person's.
 pub(crate) fn in_folder(ask: &UsageAsk<'_>, cache: &mut Cache) -> Found {
     let mut found = Found::default();
     let Some(Ok(real)) = ask.workspace.map(std::fs::canonicalize) else { return found };
     let starts = Window::new(ask.from, ask.to, ask.next, ask.now).starts;
+    let begins = Window::new(ask.began, ask.to, ask.next, ask.now).from;
+    let mut older = Vec::new();
     for agent in Known::all() {
         let all = agent.in_folder(ask, &real, cache);
         found.is_more |= all.len() > MAX_FILES;
@@ -48,10 +51,15 @@ pub(crate) fn in_folder(ask: &UsageAsk<'_>, cache: &mut Cache) -> Found {
             // Different folders may have one name; what a session itself says is right.
             let is_here = agent.is_sure_of_folder()
                 || log.record.cwd.as_deref().is_some_and(|cwd| Path::new(cwd) == real);
-            if is_here && log.gate.clock.first().is_some_and(|first| first <= starts) {
-                found.paths.push(path);
+            let clock = &log.gate.clock;
+            if is_here && clock.first().is_some_and(|first| first <= starts) {
+                let is_older = clock.oldest().is_some_and(|oldest| oldest < begins);
+                if is_older { older.push(path) } else { found.paths.push(path) }
             }
         }
+    }
+    if found.paths.is_empty() {
+        found.paths = older;
     }
     found
 }

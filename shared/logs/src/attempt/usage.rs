@@ -155,7 +155,9 @@ fn both(newer: Usage, older: Usage) -> Usage {
     rereads.sort_by_key(|r| std::cmp::Reverse(r.times));
     rereads.truncate(5);
     let cost = newer.cost.zip(older.cost).map(|(a, b)| a.plus(b));
+    let more_sources = newer.more_sources.into_iter().chain(older.source).chain(older.more_sources).collect();
     Usage {
+        more_sources,
         turns: sum(newer.turns, older.turns),
         tool_calls: sum(newer.tool_calls, older.tool_calls),
         tool_errors: sum(newer.tool_errors, older.tool_errors),

@@ -66,11 +66,14 @@ pub(crate) struct Clock {
     first: Option<Millis>,
     counted: Option<Millis>,
     late: Option<Millis>,
+    /// The oldest time of all.
+    oldest: Option<Millis>,
 }
 
 impl Clock {
     pub(crate) fn judge(&mut self, at: Option<Millis>, window: &Window) -> When {
         if let Some(at) = at {
+            self.oldest = Some(self.oldest.map_or(at, |oldest| oldest.min(at)));
             let when = window.when(at);
             self.last = Some(when);
             match when {
@@ -93,6 +96,11 @@ impl Clock {
     /// When the oldest line that was counted was written.
     pub(crate) fn first(&self) -> Option<Millis> {
         self.first
+    }
+
+    /// When the oldest line was written.
+    pub(crate) fn oldest(&self) -> Option<Millis> {
+        self.oldest
     }
 
     /// Whether every line would be judged the same by this window, which starts where the last one did.
@@ -126,6 +134,7 @@ mod tests {
         let running = Window::new(Time(0), None, None, Time(7));
         assert_eq!((running.to, running.starts), (Millis(127_999), Millis(127_999)));
         assert_eq!((window.starts, clock.first()), (Millis(202_999), Some(Millis(98_000))));
+        assert_eq!(clock.oldest(), Some(Millis(97_999)));
         Window::new(Time(i64::MIN), Some(Time(i64::MAX)), Some(Time(i64::MIN)), Time(0));
     }
 }

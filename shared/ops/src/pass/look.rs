@@ -172,6 +172,7 @@ fn asked<T>(
         workspace: ask.workspace.map(Path::new),
         homes: places.homes,
         held,
+        began: ask.began,
         from: ask.from,
         to: ask.to,
         next: ask.next,

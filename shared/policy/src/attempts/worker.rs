@@ -87,6 +87,8 @@ pub fn used(world: &mut World<'_>, detail: &Detail, run: &Run, now: Time) -> Usa
 /// The question about one attempt.
 pub fn attempt<'a>(world: &World<'_>, detail: &'a Detail, run: Option<&'a Run>, now: Time) -> UseAsk<'a> {
     let t = &detail.task;
+    let from = run.map(|r| r.started_at).or(t.started_at).unwrap_or(t.created_at);
+    let began = detail.runs.iter().map(|r| r.started_at).min().unwrap_or(from);
     UseAsk {
         own_board: world.board.is_own(),
         task: &t.id,
@@ -95,7 +97,8 @@ pub fn attempt<'a>(world: &World<'_>, detail: &'a Detail, run: Option<&'a Run>, 
         printed: Printed::OfBoard,
         session: run.and_then(|r| session::here(world, detail, r.id)),
         workspace: detail.place.path.as_deref(),
-        from: run.map(|r| r.started_at).or(t.started_at).unwrap_or(t.created_at),
+        began,
+        from,
         to: run.and_then(|r| r.ended_at),
         next: None,
         now,

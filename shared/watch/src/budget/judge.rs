@@ -182,7 +182,8 @@ impl<'a> Case<'a> {
                     let errors = usage.tool_errors.map_or(String::new(), |n| format!(", {n} of them failed"));
                     evidence.push(format!("{}{errors}", things(calls, "tool call")));
                 }
-                evidence.extend(usage.source.as_ref().map(|s| format!("from {}", quote::inline(s, 200))));
+                let files = usage.source.iter().chain(&usage.more_sources);
+                evidence.extend(files.map(|s| format!("from {}", quote::inline(s, 200))));
                 self.find(Kind::OverIterations, value, because, evidence);
             }
             Some(_) => {}

@@ -32,6 +32,7 @@ pub(crate) fn ask<'a>(named: Option<&'a Path>, prices: &'a Prices) -> UsageAsk<'
         workspace: None,
         homes: Homes::NONE,
         held: &[],
+        began: Time(0),
         from: Time(0),
         to: None,
         next: None,
@@ -676,7 +677,21 @@ fn a_session_in_the_tasks_folder_is_found() {
     );
     fs::remove_file(desk.path("home/projects").join(&slug).join("next.jsonl")).unwrap();
     put("s2", &here);
-    assert_eq!(read(&ask, &mut Cache::in_memory()).turns, Some(18), "two sessions of one attempt");
+    let both = read(&ask, &mut Cache::in_memory());
+    assert_eq!(both.turns, Some(18), "two sessions of one attempt");
+    let mut named: Vec<_> = both.source.iter().chain(&both.more_sources).map(|s| &s[s.len() - 8..]).collect();
+    named.sort_unstable();
+    assert_eq!(named, ["s1.jsonl", "s2.jsonl"], "each of them is named");
+
+    // That of a person, which goes on since before the task was begun.
+    let first = here.lines().next().unwrap().replace("T08:06:05.906Z", "T07:00:00.000Z");
+    let first = format!("{first}\n");
+    put("s2", &format!("{first}{here}"));
+    let began = |t: &str| read(&UsageAsk { began: time(t), ..ask }, &mut Cache::in_memory()).turns;
+    assert_eq!(began("2026-11-21T08:00:00Z"), Some(9), "it is older than the task");
+    assert_eq!(began("2026-11-21T07:00:00Z"), Some(18), "it goes on since an earlier attempt");
+    put("s1", &format!("{first}{here}"));
+    assert_eq!(began("2026-11-21T08:00:00Z"), Some(18), "no other is there");
 }
 
 #[test]
