@@ -302,6 +302,10 @@ impl Glob {
         if path.len() > MAX_PATH || path.matches(['[', '{']).count() > MAX_BRACKETS {
             return Err("longer than a glob may be".into());
         }
+        // Before a letter or a star nobody takes a meaning away.
+        if path.split('\\').skip(1).any(|rest| rest.starts_with(|c: char| c == '*' || c.is_alphanumeric())) {
+            return Err("a path has / between its names".into());
+        }
         let full = if is_floating { format!("**/{path}") } else { path.to_owned() };
         let glob = GlobBuilder::new(&full).literal_separator(true).build();
         // Not `compile_matcher`: it panics where the glob compiles to too much.
@@ -359,7 +363,8 @@ fn tidy(text: &str) -> String {
     {
         text = path;
     }
-    let text = text.strip_suffix("/...").map_or(text, |folder| if folder.is_empty() { "." } else { folder });
+    let more = text.strip_suffix("/...").or_else(|| text.strip_suffix("/\u{2026}"));
+    let text = more.map_or(text, |folder| if folder.is_empty() { "." } else { folder });
     let text =
         text.strip_suffix('.').filter(|t| t.contains(['/', '.']) && !t.ends_with(['.', '/'])).unwrap_or(text);
     // Windows' way; in a glob it takes a meaning away.

@@ -127,7 +127,7 @@ impl CardWriter<'_> {
     pub fn draft(&self, s: &SourceSeen) -> Vec<String> {
         let d = &s.detail;
         let scope = Scope::parse(&d.body);
-        let stated = scope.as_ref().and_then(|s| s.iterations);
+        let stated = scope.as_ref().and_then(|s| s.iterations).filter(|n| *n > 0);
         let drafted = split_draft::draft(&split_draft::Case {
             detail: d,
             scope: scope.as_ref(),
