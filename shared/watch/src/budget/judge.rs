@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::endings;
-use super::limits::{Limit, Limits};
+use super::limits::{DEFAULT, Limit, Limits, OF_TASK};
 use super::seen::{Seen, Work};
 use super::verdict::{Kind, Verdict};
 use base::count::{things, things_or, times};
@@ -32,10 +32,22 @@ pub(super) struct Judged<'a> {
     pub(super) verdicts: Vec<Verdict>,
     /// What could not be judged and why.
     pub(super) unknown: Vec<String>,
+    /// Of that, limits which the task or the configuration sets.
+    pub(super) unmeasured: Vec<Unmeasured>,
     /// What all its attempts cost, and whether that is only the least.
     pub(super) cost: Option<(Money, bool)>,
     /// Narrower tasks, where it is too much for one.
     pub(super) draft: Option<Drafted>,
+}
+
+/// A limit that is set, and nothing tells whether it is kept.
+pub(super) struct Unmeasured {
+    /// `iterations`, `cost` or `files`.
+    pub(super) what: &'static str,
+    /// The task sets it, not the configuration.
+    pub(super) is_own: bool,
+    /// The reason. Untrusted.
+    pub(super) why: String,
 }
 
 impl Judged<'_> {
@@ -75,6 +87,7 @@ fn one<'a>(
             files: None,
             verdicts: Vec::new(),
             unknown: Vec::new(),
+            unmeasured: Vec::new(),
             cost: None,
             draft: None,
         },
@@ -135,6 +148,15 @@ impl<'a> Case<'a> {
         });
     }
 
+    /// Notes that nothing measures what this limit is for.
+    fn unmeasured(&mut self, what: &'static str, source: &str, why: &str) {
+        self.judged.unknown.push(format!("{what}: {why}"));
+        if source != DEFAULT {
+            let limit = Unmeasured { what, is_own: source == OF_TASK, why: why.to_owned() };
+            self.judged.unmeasured.push(limit);
+        }
+    }
+
     fn time(&mut self) {
         let Some(run) = self.attempt() else { return };
         // Rows that were written by hand or by a broken clock: nobody worked on a task before it was there.
@@ -171,7 +193,7 @@ impl<'a> Case<'a> {
         match usage.turns {
             None => {
                 let why = usage.unknown.first().map_or("no log tells", String::as_str);
-                self.judged.unknown.push(format!("iterations: {why}"));
+                self.unmeasured("iterations", &source, why);
             }
             Some(turns) if turns > value => {
                 let least = if usage.is_least { "at least " } else { "" };
@@ -205,7 +227,7 @@ impl<'a> Case<'a> {
         if known.is_empty() || (is_part && sum <= value) {
             let unknown = || usages().filter(|u| u.cost.is_none()).find_map(|u| u.unknown.first());
             let why = unknown().map_or("no log tells", String::as_str);
-            self.judged.unknown.push(format!("cost: {why}"));
+            self.unmeasured("cost", &source, why);
         } else if sum > value {
             let least = if is_least { "at least " } else { "" };
             let (spent, allowed) = apart(sum.to_string(), value.to_string(), (sum.exact(), value.exact()));
@@ -228,7 +250,8 @@ impl<'a> Case<'a> {
             let why = self.work.files.why_not.as_deref().unwrap_or("nobody looked");
             // Without a scope and a limit nobody asks for them.
             if self.limits.files.is_some() || self.scope.is_some() {
-                self.judged.unknown.push(format!("files: {why}"));
+                let source = self.limits.files.as_ref().map_or(DEFAULT, |l| l.source.as_str()).to_owned();
+                self.unmeasured("files", &source, why);
             }
             return;
         };

@@ -12,6 +12,7 @@ pub mod seen;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod unmeasured;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -103,6 +104,7 @@ pub fn decide(watcher: &BudgetCheck, seen: &Seen, pass: &Pass, config: &Config) 
     }
     // Not everything could be looked at: that is exit 1, and a line.
     decision.findings.extend(seen.unknown.iter().cloned());
+    decision.notices = unmeasured::notices(&judged, seen, config);
     steps::decide(watcher, seen, &judged, pass, config, &mut decision);
     decision
 }

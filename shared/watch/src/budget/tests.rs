@@ -280,6 +280,51 @@ fn what_is_not_known_is_no_verdict_and_is_said() {
     assert!(unknown[0].contains("src/a.rs"), "{unknown:?}");
 }
 
+#[test]
+fn a_limit_that_is_set_and_not_measured_is_told() {
+    let told = |work: Vec<Work>, config: &Config, origin: &[&str]| {
+        let origin = origin.iter().map(|key| ((*key).to_owned(), "/c.toml".to_owned())).collect();
+        let watcher = BudgetCheck { origin, ..BudgetCheck::default() };
+        let notices = decide(&watcher, &seen(work), &pass(), config).notices;
+        notices.into_values().collect::<Vec<_>>()
+    };
+    let unread = |body: &str, seconds: i64| {
+        let mut w = running(seconds);
+        w.detail.body = body.into();
+        w.usage = Usage::unknown("/l: there is no such file");
+        w
+    };
+    let limits = "## Scope\n- Iteration budget: 20\n- Cost budget: $1\n- Max files: 3\n";
+    let own = [
+        "t_0000000a: nothing measures its limit of files: not looked at",
+        "t_0000000a: nothing measures its limit of iterations and cost: /l: there is no such file",
+    ];
+    let config = Config::default();
+    assert_eq!(told(vec![unread(limits, 120)], &config, &[]), own);
+    let none: [&str; 0] = [];
+    assert_eq!(told(vec![unread(limits, 119)], &config, &[]), none, "its agent only starts");
+    assert_eq!(told(vec![unread("", 600)], &config, &[]), none, "nobody set a limit");
+    let one = |w: &Work, change: &dyn Fn(&mut Work)| {
+        let mut w = w.clone();
+        change(&mut w);
+        told(vec![w], &config, &[]).len()
+    };
+    let w = unread(limits, 600);
+    assert_eq!(one(&w, &|w| w.detail.task.status = Status::Done), 0, "it is over");
+    assert_eq!(one(&w, &|w| w.usage = cost("$0.50")), 1, "only its files are not known");
+    assert_eq!(one(&w, &|w| w.detail.body.push_str("\nwatchbill: no-heal\n")), 0, "marked");
+
+    let mut config = Config::default();
+    config.budget.cost = Money::parse("$9");
+    let mut other = unread("", 600);
+    other.detail.task.id = "t_0000000b".into();
+    let all = told(vec![unread("", 600), other], &config, &["budget.cost"]);
+    let ours = "nothing measures the configured limit of cost of some tasks";
+    assert_eq!(all, [format!("{ours}: t_0000000a (/l: there is no such file) and 1 more")]);
+    let again = decide(&BudgetCheck::default(), &seen(vec![unread(limits, 600)]), &pass(), &config);
+    assert!(again.notices.keys().all(|lasts| !lasts.contains("/l")), "{:?}", again.notices);
+}
+
 /// A task whose attempts all failed on `error`, the newest an hour ago.
 fn failing(errors: &[&str]) -> Work {
     let mut d = detail("t_0000000a", Status::Blocked);

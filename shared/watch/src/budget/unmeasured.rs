@@ -1,0 +1,59 @@
+//! Limits that a task or the configuration sets and nothing measures: a notice while that lasts, since without a verdict it would
+//! look as if they were kept.
+
+use std::collections::BTreeMap;
+
+use super::judge::Judged;
+use super::seen::Seen;
+use base::quote;
+use base::time::Time;
+use board::Detail;
+use config::Config;
+use policy::{Profiles, authorship};
+
+/// Seconds after the start of an attempt in which its log may not be there yet.
+const STARTS: i64 = 120;
+
+/// The notices, each by what matters of it: one for each task that sets such a limit itself, and one for each limit of the
+/// configuration.
+pub(super) fn notices(judged: &[Judged<'_>], seen: &Seen, config: &Config) -> BTreeMap<String, String> {
+    let known = Profiles::of(seen.runtime.as_ref());
+    let mut own: BTreeMap<String, String> = BTreeMap::new();
+    let mut ours: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for one in judged.iter().filter(|j| !j.unmeasured.is_empty()) {
+        let d = &one.work.detail;
+        let is_open = !d.task.status.frees_children() && has_begun(d, seen.now);
+        if !is_open || authorship::hands_off(d, known, config.people.assignee.as_deref()).is_some() {
+            continue;
+        }
+        let id = &d.task.id;
+        // The same log tells of turns and money.
+        let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for limit in &one.unmeasured {
+            match limit.is_own {
+                true => by_reason.entry(&limit.why).or_default().push(limit.what),
+                false => {
+                    let of = ours.entry(limit.what).or_default();
+                    of.push(format!("{id} ({})", quote::inline(&limit.why, 160)));
+                }
+            }
+        }
+        for (why, limits) in by_reason {
+            let lasts = format!("{id}: nothing measures its limit of {}", limits.join(" and "));
+            let said = format!("{lasts}: {}", quote::inline(why, 200));
+            own.insert(lasts, said);
+        }
+    }
+    own.extend(ours.into_iter().map(|(what, tasks)| {
+        let lasts = format!("nothing measures the configured limit of {what} of some tasks");
+        let more = if tasks.len() > 1 { format!(" and {} more", tasks.len() - 1) } else { String::new() };
+        let said = format!("{lasts}: {}{more}", tasks.first().map_or("", String::as_str));
+        (lasts, said)
+    }));
+    own
+}
+
+/// Whether its newest attempt runs long enough to have a log, or ended.
+fn has_begun(d: &Detail, now: Time) -> bool {
+    d.newest_run().is_some_and(|r| r.ended_at.is_some() || now.since(r.started_at) >= STARTS)
+}
