@@ -234,3 +234,17 @@ fn its_home_is_where_opencode_puts_it() {
         assert_eq!(super::home(data, home), expected.map(PathBuf::from));
     }
 }
+
+#[test]
+fn an_answer_tells_calls_apart() {
+    let folder = recorded();
+    let prints = || {
+        let rows = rows(folder.path(), "loop");
+        let calls = rows.messages.iter().flat_map(|m| m.calls().map(|(_, call)| (call.mark, call.print)));
+        calls.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(prints().len(), 1);
+    let set = "UPDATE part SET data = json_set(data, '$.state.output', 'try ' || rowid) WHERE json_extract(data, '$.type') = 'tool'";
+    Connection::open(folder.path().join(DB)).unwrap().execute(set, []).unwrap();
+    assert_eq!(prints().len(), 24);
+}
