@@ -117,7 +117,7 @@ fn changes_with(program: &Path, path: &Path, since: Since, limit: Duration) -> R
     let until = Instant::now() + limit;
     let place = find::find(path)?;
     let shadow = Shadow::make(program, &place, &User::own(), until)?;
-    shadow.copy_index(&place, None, until)?;
+    shadow.copy_index(&place, until)?;
     let branch = branch(&shadow, until)?;
     let head = head(&shadow, &place, branch.as_deref(), until)?;
     let base = match &head {

@@ -20,7 +20,7 @@ mod shadow;
 pub mod state;
 mod user;
 
-use filtered::BY_SIZE_AND_TIME;
+use filtered::By;
 pub use shadow::Late;
 use user::User;
 
@@ -118,7 +118,7 @@ fn look_with(program: &Path, path: &Path, limit: Duration) -> Result<Tree, Reaso
         until,
     )?;
     let untouched = match status.records().into_iter().any(|r| read::unstaged(r).is_some()) {
-        true => filtered::untouched(&shadow, &place, &BY_SIZE_AND_TIME, until)?,
+        true => filtered::untouched(&shadow, &place, By::Content, until)?,
         false => BTreeSet::new(),
     };
     read::status(&status, &untouched, &mut tree)?;

@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
@@ -169,13 +169,8 @@ impl<'a> Shadow<'a> {
     }
 
     /// Gives git a copy of the index in place of a link to it. `git diff` writes what it learns about unchanged files into the
-    /// index whatever `GIT_OPTIONAL_LOCKS` says (2.47 does), and follows the link. The copy has the time of the index, or `at`.
-    pub(super) fn copy_index(
-        &self,
-        place: &Place,
-        at: Option<SystemTime>,
-        until: Instant,
-    ) -> Result<(), Reason> {
+    /// index whatever `GIT_OPTIONAL_LOCKS` says (2.47 does), and follows the link.
+    pub(super) fn copy_index(&self, place: &Place, until: Instant) -> Result<(), Reason> {
         let (from, to) = (place.own.join("index"), self.folder.path().join("index"));
         if !from.exists() {
             return Ok(());
@@ -198,13 +193,7 @@ impl<'a> Shadow<'a> {
         }
         // A file changed since the index was written is told from one changed before by this time.
         let written = from.metadata().and_then(|m| m.modified()).map_err(wrong)?;
-        copy.set_modified(at.unwrap_or(written)).map_err(wrong)
-    }
-
-    /// Gives the copy of the index another time.
-    pub(super) fn date_index(&self, at: SystemTime) -> Result<(), Reason> {
-        let copy = File::options().write(true).open(self.folder.path().join("index"));
-        copy.and_then(|c| c.set_modified(at)).map_err(wrong)
+        copy.set_modified(written).map_err(wrong)
     }
 
     /// Runs git, and says what it printed.

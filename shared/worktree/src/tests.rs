@@ -331,7 +331,6 @@ fn nothing_that_the_repository_names_is_run() {
     fs::write(repo.root().join(".git/info/attributes"), "f filter=x\n").unwrap();
     // Of the same length, so that git must read the file to know.
     repo.write("f", "two\n");
-    repo.touch("f");
     repo.write("g", "x");
 
     // Several versions may be installed; each has its own holes.

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
 use super::{Changed, How, MAX_CHANGED};
-use crate::filtered::{self, BY_SIZE_AND_TIME};
+use crate::filtered::{self, By};
 use crate::find::Place;
 use crate::shadow::{Said, Shadow};
 use base::reason::Reason;
@@ -57,7 +57,7 @@ pub(super) fn find(
     let diff = against(&[])?;
     let others = shadow.run(&["ls-files", "--others", "--exclude-standard", "-z"], until)?;
     let untouched = match pairs(&diff).any(|(how, _)| how == b"M") {
-        true => filtered::untouched(shadow, place, &BY_SIZE_AND_TIME, until)?,
+        true => filtered::untouched(shadow, place, By::Content, until)?,
         false => BTreeSet::new(),
     };
     // Such a file is as the index has it, which may differ from the base.

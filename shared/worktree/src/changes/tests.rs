@@ -460,7 +460,6 @@ fn nothing_that_the_repository_names_is_run() {
     fs::write(repo.root().join(".git/info/attributes"), "f filter=x diff=x\n").unwrap();
     // Of the same length, so that git must read the files to know.
     repo.write("f", "F");
-    repo.touch("f");
     repo.touch("g");
     assert_eq!(short(&repo.changes()), ["? .gitattributes", "M f"]);
     assert!(!mark.exists(), "a program of the repository was run");

@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, Dir, FileType, OFlags, fstat, statat};
 
 use super::Kind;
 use super::file::{self, Bounds, Reader, in_time, subfolder, times, unread};
-use crate::filtered;
+use crate::filtered::{self, By};
 use crate::find::{self, Place};
 use crate::read;
 use crate::shadow::{Said, Shadow};
@@ -129,7 +129,7 @@ impl Gather {
         if !below.is_empty() && is_ignored(&shadow, below, self.until())? {
             return Ok(None);
         }
-        shadow.copy_index(place, None, self.until())?;
+        shadow.copy_index(place, self.until())?;
         if place.own.join("index").exists() {
             // A file that is marked to be taken for unchanged is looked at all the same.
             let mut refresh = STRICT.to_vec();
@@ -148,7 +148,7 @@ impl Gather {
         }
         let head = head(&said, place)?;
         let untouched = match said.records().into_iter().any(|r| read::unstaged(r).is_some()) {
-            true => filtered::untouched(&shadow, place, &STRICT, self.until())?,
+            true => filtered::untouched(&shadow, place, By::All, self.until())?,
             false => BTreeSet::new(),
         };
         let is_untouched =
