@@ -164,6 +164,14 @@ impl Host {
         found.iter().map(|p| Orphan { pid: p.pid, command: judge::short(p), run: p.run() }).collect()
     }
 
+    /// Those of [`Host::inside`] that an agent may have left there: neither who called us, nor what has a terminal, as a person's shell
+    /// or editor has. An agent's tools have none: its harness and opencode's server start them in sessions of their own.
+    pub fn left_inside(&self, folder: &Path) -> Vec<Orphan> {
+        let mut left = self.inside(folder);
+        left.retain(|o| !self.is_own(o.pid) && !proc::has_terminal(&self.proc, o.pid));
+        left
+    }
+
     fn view<'a>(&'a self, processes: &'a dyn Processes) -> View<'a> {
         View {
             facts: &self.facts,

@@ -426,6 +426,14 @@ pub(super) fn inside(root: &Path, folder: &Path) -> Vec<Process> {
     others.filter_map(|pid| read(ProcFs::any(root), pid).ok()).filter(|p| !p.zombie).collect()
 }
 
+/// Whether a process has a controlling terminal: field 7 of its line (proc_pid_stat(5)).
+pub(super) fn has_terminal(root: &Path, pid: i64) -> bool {
+    let stat = whole(&root.join(pid.to_string()).join("stat")).unwrap_or_default();
+    let stat = lossy(&stat);
+    let terminal = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(4));
+    terminal.is_some_and(|number| number != "0")
+}
+
 /// See [`Processes::nested`]. Every user may read the line, whichever user the process belongs to (proc_pid_status(5)). Of several with
 /// one number the youngest is taken.
 fn nested(root: &Path) -> BTreeMap<i64, (i64, u64)> {

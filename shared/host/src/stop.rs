@@ -204,7 +204,7 @@ impl Host {
     }
 
     /// Whether a process is this very one, or one that it descends from.
-    fn is_own(&self, pid: i64) -> bool {
+    pub(super) fn is_own(&self, pid: i64) -> bool {
         self.own.get_or_init(|| ancestry(&self.proc)).contains(&pid)
     }
 

@@ -380,6 +380,24 @@ fn a_worker_whose_environment_says_nothing_is_known_by_its_recorded_start() {
 }
 
 #[test]
+fn what_an_agent_left_in_a_folder_is_seen() {
+    let (host, dir) = (host(), tempfile::tempdir().unwrap());
+    let mut tool = Command::new("setsid");
+    tool.args(["sleep", "600"]).env_clear().env("PATH", "/usr/bin:/bin").current_dir(dir.path());
+    let tool = Killed(tool.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    for _ in 0..1_000 {
+        if host.left_inside(dir.path()).iter().any(|o| o.command == "sleep") {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let seen: Vec<_> = host.left_inside(dir.path()).into_iter().map(|o| (o.pid, o.command)).collect();
+    assert_eq!(seen, [(tool.pid(), "sleep".to_owned())]);
+    drop(tool);
+    assert!(host.left_inside(dir.path()).is_empty());
+}
+
+#[test]
 fn what_a_worker_and_its_children_hold_open_is_seen() {
     let (host, dir) = (host(), tempfile::tempdir().unwrap());
     let (inside, folder) = (dir.path().join("in/a"), dir.path().join("in"));

@@ -2,6 +2,7 @@
 //! go on.
 
 use std::fs;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use super::commands::{WORKS, Yard};
 use super::usage::repository;
 use super::web::{Reply, Web};
-use crate::support::{TestBoard, birth, hostname, is_gone, marked, now, ran, start_ticks, until};
+use crate::support::{Kept, TestBoard, birth, hostname, is_gone, marked, now, ran, start_ticks, until};
 
 /// Works until it may stop, with a tool in a session of its own.
 const WITH_A_TOOL: &str = "setsid sleep 600 & while [ ! -e stop ]; do sleep 0.1; done";
@@ -303,6 +304,72 @@ fn who_loses_a_race_is_told_to_try_again() {
     assert!(said.contains("another worker has the task"), "{said}");
     assert_eq!((y.b.dump(), y.branches()), (before, "main".into()));
     assert!(!y.repo.join(".worktrees").exists());
+}
+
+/// A tool of a server that was killed lives on beside the next server, which knows nothing of it.
+#[test]
+fn what_a_killed_server_left_in_a_tree_is_waited_for() {
+    const SESSION: &str = "ses_1a2b3c4d";
+    for by_abort in [true, false] {
+        let b = TestBoard::own();
+        let repo = fs::canonicalize(repository(&b)).unwrap();
+        let task = b.hand(&["add", "Port the parser"]).ok().trim().to_owned();
+        let (tree, branch) = (repo.join(".worktrees").join(&task), format!("wt/{task}"));
+        let mut git = Command::new("git");
+        ran(git.arg("-C").arg(&repo).args(["worktree", "add", "-q", "-b", &branch]).arg(&tree)).ok();
+        let directory = tree.to_str().unwrap().to_owned();
+        let web = Web::new(move |asked| {
+            let path = asked.line.split(['?', ' ']).nth(1).unwrap_or_default();
+            let open = r#"[{"info": {"id": "msg_1", "role": "assistant", "time": {"created": 1}}}]"#;
+            match path {
+                "/global/health" => Reply::json(r#"{"healthy":true,"version":"1.18.33"}"#),
+                "/session/status" => Reply::json("{}"),
+                _ if path.ends_with("/abort") => Reply::json("true"),
+                _ if path.ends_with("/children") => Reply::json("[]"),
+                _ if path.ends_with("/message") => Reply::json(open),
+                _ if path.starts_with("/session/") => {
+                    Reply::json(&json!({"id": SESSION, "directory": directory}).to_string())
+                }
+                _ => Reply::page(),
+            }
+        });
+        b.hand(&["claim", &task, "--worker", "luna"]).ok();
+        let payload = json!({"runtime": "opencode", "session": SESSION, "parent": null, "server": web.url,
+            "host": hostname(), "directory": tree, "branch": branch, "by": "coord"});
+        b.sql(&format!(
+            "INSERT INTO task_events (task_id, run_id, kind, payload, created_at)
+               VALUES ('{task}', 1, 'coord.spawned', '{payload}', strftime('%s', 'now'))"
+        ));
+        let mut tool = Command::new("setsid");
+        let mut tool = Kept(tool.args(["sleep", "600"]).env_clear().current_dir(&tree).spawn().unwrap());
+        let comm = format!("/proc/{}/comm", tool.pid());
+        until("the tool begins", || fs::read_to_string(&comm).is_ok_and(|comm| comm == "sleep\n"));
+        let works = format!("process {} (sleep) works in ", tool.pid());
+        let coord = |args: &[&str]| {
+            let mut command = b.command("coord");
+            command.arg("--db").arg(&b.db).args(args).env("OPENCODE_SERVER", &web.url).current_dir(&repo);
+            ran(&mut command)
+        };
+        if by_abort {
+            let before = b.dump();
+            let said = coord(&["abort", &task]).fails(1);
+            assert!(said.contains(&format!("{works}{}; nothing was changed", tree.display())), "{said}");
+            assert_eq!(b.dump(), before);
+            tool.kill();
+            let said = coord(&["abort", &task]).fails(1);
+            assert!(said.contains(&format!("its mapping is failed, and {task} is free")), "{said}");
+            continue;
+        }
+        b.hand(&["block", &task, "wait", "--kind", "needs_input"]).ok();
+        b.hand(&["unblock", &task]).ok();
+        let before = b.dump();
+        let said = coord(&["spawn", "--task", &task]).fails(75);
+        assert!(said.contains(&format!("{works}this tree; nothing was started")), "{said}");
+        assert_eq!(b.dump(), before);
+        tool.kill();
+        let said = coord(&["spawn", "--task", &task]).fails(1);
+        assert!(said.contains("answers text/html"), "it begins, and this server makes no session: {said}");
+    }
 }
 
 /// A server with one idle session, which remembers what it is told.

@@ -5,6 +5,7 @@ mod worker;
 use clap::Args;
 use serde_json::json;
 
+use super::left::they_work;
 use super::stop::{End, stop};
 use super::{Coord, Meant, refused, silent};
 use base::error::{Error, Result};
@@ -46,7 +47,10 @@ impl Coord<'_> {
                 let why = format!("{} does not work on it, and its last answer never ended", owner.address());
                 return Err(refused(at, why).hint("another server may own it; name that one with --server"));
             }
-            End::Forgotten => MappingStatus::Failed,
+            End::Forgotten => {
+                mapping.as_ref().map_or(Ok(()), |m| self.waits_for_tools(m))?;
+                MappingStatus::Failed
+            }
             End::Stopped | End::WasIdle => MappingStatus::Aborted,
         };
         let reason = args.reason.as_deref();
@@ -75,6 +79,21 @@ impl Coord<'_> {
             return Err(refused(at, format!("{word}{then}")));
         }
         self.hand.answer(&json, &format!("{session} {word}{then}\n"))
+    }
+
+    /// Refuses to give up a session whose server was killed, while tools of that server live on in its working tree: the next session
+    /// would write beside them.
+    fn waits_for_tools(&self, m: &Mapping) -> Result<()> {
+        let left = self.left_in_tree(m);
+        if left.is_empty() {
+            return Ok(());
+        }
+        let why = format!(
+            "was forgotten by its server, but {} in {}; nothing was changed on the board",
+            they_work(&left),
+            m.directory
+        );
+        Err(refused(m.session.as_str(), why).hint("end that, and abort it again"))
     }
 
     /// What is said of the task of a session that was stopped after its run.

@@ -4,6 +4,7 @@
 mod abort;
 mod detect;
 mod events;
+mod left;
 mod message;
 mod notify;
 mod spawn;

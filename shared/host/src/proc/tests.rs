@@ -440,6 +440,18 @@ fn a_scan_says_where_it_failed() {
 }
 
 #[test]
+fn a_shell_of_a_person_has_a_terminal() {
+    let root = fake(&[(11, 1, "bash", None)]);
+    for (stat, want) in
+        [("11 (a) b) S 1 11 11 34816 11 0", true), ("11 (a) b) S 1 11 11 0 -1 0", false), ("11 (a", false)]
+    {
+        fs::write(root.path().join("11/stat"), stat).unwrap();
+        assert_eq!(has_terminal(root.path(), 11), want, "{stat}");
+    }
+    assert!(!has_terminal(root.path(), 12), "it ended meanwhile");
+}
+
+#[test]
 fn numbers_in_namespaces_below_ours() {
     for (status, inside) in [
         ("Name:\tsh\nNSpid:\t21368\t170\nVmPeak:\t1 kB\n", Some(170)),

@@ -4,8 +4,9 @@
 use board::EventKind;
 use serde_json::json;
 
+use super::super::left::they_work;
 use super::super::work::Work;
-use super::super::{Coord, refused};
+use super::super::{Coord, refused, warn};
 use base::error::Result;
 use base::reason::Reason;
 use coord::{Mapping, MappingStatus, mapping};
@@ -19,6 +20,12 @@ impl Coord<'_> {
             return self.abort_left(m, reason);
         }
         let stopped = self.stop_worker(m)?;
+        let left = self.left_in_tree(m);
+        if !left.is_empty() && self.hand.look(&m.task)?.task.current_run == m.run {
+            let what = format!("{} in {}", they_work(&left), m.directory);
+            let why = format!("its worker is not at work any more, but {what}; {} keeps its claim", m.task);
+            return Err(refused(at, why).hint("end that, and abort it again"));
+        }
         // Its harness gave the task back already, unless that was gone or had to be killed.
         if !self.end(m, MappingStatus::Aborted, reason)? {
             let task = self.hand.look(&m.task)?;
@@ -34,6 +41,10 @@ impl Coord<'_> {
             "session": m.session, "task": m.task, "stopped": stopped, "was": word,
             "mapping": MappingStatus::Aborted,
         });
+        if !left.is_empty() {
+            let what = format!("{} in {}", they_work(&left), m.directory);
+            warn(&format!("{at}: {what}; coord spawn begins nothing there before that has ended"));
+        }
         self.hand.answer(&json, &format!("{at} {word}; its mapping is aborted, and {} is free\n", m.task))
     }
 

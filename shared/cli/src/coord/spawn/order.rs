@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::super::left::they_work;
 pub(in super::super) use super::super::worktree::Repo;
 use super::super::worktree::{Hold, Plan};
 use super::super::{Coord, coordinator_named, refused, silent};
@@ -138,6 +139,9 @@ impl Coord<'_> {
         };
         let plan = plan?;
         self.is_free(&place, &task)?;
+        if !resumes {
+            self.is_left(&place)?;
+        }
         match runtime.headless() {
             Some(headless) => runnable(headless.program().as_ref())?,
             None => {
@@ -210,10 +214,7 @@ impl Coord<'_> {
 
     /// Refuses a working tree in which another task is worked on, or whose session waits for an answer.
     fn is_free(&mut self, place: &Path, own: &str) -> Result<()> {
-        let is_it = |folder: &str| {
-            let folder = Path::new(folder);
-            folder == place || folder.canonicalize().is_ok_and(|f| place.canonicalize().is_ok_and(|p| p == f))
-        };
+        let is_it = |folder: &str| is_same(Path::new(folder), place);
         let running = self.hand.board.glance(&[Status::Running])?;
         let running: Vec<String> = running.into_iter().map(|t| t.id).filter(|id| id != own).collect();
         let at_work = self.hand.board.look(&running)?;
@@ -228,12 +229,29 @@ impl Coord<'_> {
         Err(Error::new(Kind::Busy, place.display(), why).hint("give another --name and --branch"))
     }
 
+    /// Refuses a working tree in which something of its last session still runs: it would write beside the new one.
+    fn is_left(&mut self, place: &Path) -> Result<()> {
+        let last = self.mappings()?.into_iter().rfind(|m| is_same(Path::new(&m.directory), place));
+        let left = last.map(|m| self.left_by_last(&m)).unwrap_or_default();
+        if left.is_empty() {
+            return Ok(());
+        }
+        let why = format!("{} in this tree; nothing was started", they_work(&left));
+        Err(Error::new(Kind::Busy, place.display(), why)
+            .hint("try again when that has ended, or give another --name and --branch"))
+    }
+
     fn may_take(&self, seen: &Detail) -> Result<()> {
         match &seen.task.status {
             Status::Running => Err(lost(seen)),
             _ => self.hand.may_claim(seen).map_err(|why| refused(&seen.task.id, why)),
         }
     }
+}
+
+/// Whether two paths lead to one folder.
+fn is_same(folder: &Path, place: &Path) -> bool {
+    folder == place || folder.canonicalize().is_ok_and(|f| place.canonicalize().is_ok_and(|p| p == f))
 }
 
 /// Refuses a task that another worker has: it may be free again later.
