@@ -58,7 +58,7 @@ impl Address {
         if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
             return Err("has a path; give scheme, host and port alone".into());
         }
-        let port = uri.port_u16().unwrap_or(80);
+        let port = port(&uri).ok_or("has no port from 1 to 65535 behind its colon")?;
         Ok(Address(format!("http://{}:{port}", host.to_lowercase())))
     }
 
@@ -79,6 +79,17 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// The port of an address, 80 where it names none; `None` where what it names is not a port. Then nobody may be asked: the password would go to
+/// another server than the one that was meant.
+fn port(uri: &Uri) -> Option<u16> {
+    let named = uri.authority()?.as_str().strip_prefix(uri.host()?)?;
+    if named.is_empty() {
+        return Some(80);
+    }
+    let digits = named.strip_prefix(':').filter(|port| port.bytes().all(|b| b.is_ascii_digit()))?;
+    digits.parse().ok().filter(|port| *port > 0)
 }
 
 /// Name and password for a server.
@@ -404,6 +415,13 @@ mod tests {
             "http://h:1/?a=b",
             "ftp://h",
             "http://",
+            "http://h:",
+            "http://h:0",
+            "http://h:65536",
+            "http://h:4096x",
+            "http://h:-1",
+            "http://h:+80",
+            "http://[::1]:65536",
         ] {
             assert!(Address::parse(bad).is_err(), "{bad}");
         }
