@@ -352,7 +352,9 @@ fn two_spawns_at_once_share_no_tree() {
         flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
         let before = (y.b.dump(), y.branches());
         let said = ran(&mut spawn(&y.task)).fails(75);
-        assert!(said.contains("another spawn begins work in this tree"), "{said}");
+        let wants =
+            "another spawn begins work in this tree; nothing was started; try again, or give another --name";
+        assert!(said.contains(wants), "{said}");
         assert_eq!((y.b.dump(), y.branches()), before);
         assert!(tree.is_dir());
     }
@@ -507,6 +509,11 @@ fn what_a_killed_spawn_began_is_gone_on_with() {
         let again = y.spawn(runtime, &["--now", &later]).json();
         assert_eq!(again["session"], session);
         assert_eq!((y.processes().0, y.row()["state"].clone()), (worker, json!("busy")));
+        // Nor is one of another runtime given once it is mapped.
+        let before = y.b.dump();
+        let said = y.spawn(other, &["--now", &later]).fails(2);
+        assert!(said.contains(&format!("--runtime: a spawn began it with {runtime}")), "{said}");
+        assert_eq!((&y.spawn(runtime, &[]).json()["session"], y.b.dump()), (&json!(session), before));
     }
 }
 

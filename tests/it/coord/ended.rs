@@ -306,6 +306,27 @@ fn who_loses_a_race_is_told_to_try_again() {
     assert!(!y.repo.join(".worktrees").exists());
 }
 
+/// Another call for the same task holds its tree: no flag helps who came second.
+#[test]
+fn who_finds_the_tree_of_its_own_task_held_tries_again() {
+    use rustix::fs::{FlockOperation, flock};
+    let y = Yard::new(WORKS);
+    let session = y.session("claude");
+    let (_, harness) = y.processes();
+    y.asks();
+    fs::write(y.tree().join("stop"), "").unwrap();
+    until("its turn ends", || is_gone(harness));
+    let tree = fs::File::open(y.tree()).unwrap();
+    flock(&tree, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let held = "another spawn begins work in this tree; nothing was started; try again";
+    let said = y.coord(&["message", &session, "Use ISO dates."]).fails(75);
+    assert!(said.ends_with(held), "{said}");
+    y.b.hand(&["complete", &y.card()]).ok();
+    y.b.hand(&["unblock", &y.task]).ok();
+    let said = y.spawn("claude", &[]).fails(75);
+    assert!(said.ends_with(held), "{said}");
+}
+
 /// A tool of a server that was killed lives on beside the next server, which knows nothing of it.
 #[test]
 fn what_a_killed_server_left_in_a_tree_is_waited_for() {

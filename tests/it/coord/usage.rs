@@ -88,20 +88,27 @@ fn what_is_wrong_is_said_in_one_line_and_nothing_is_begun() {
             "--from: not given, and the current folder is not the worktree of a spawned session",
         ),
         (&repo, "notify hello --from ses_1 --type tired", 2, "--type tired: no such type"),
+        (&repo, "notify ", 2, "the text: must have 1 to"),
+        (&repo, "message ses_1 ", 2, "the message: blank"),
         (&repo, "status ses_1 --parent x", 2, "x: neither a session id nor a name"),
+        (&repo, "status ses_1", 1, "ses_1: was not spawned for a task of this board"),
     ] {
         let args = args.replace("TASK", &task);
         let args: Vec<&str> = args.split(' ').chain(["--server", NOBODY]).collect();
         let said = coord(&board, folder, &args).fails(code);
         assert!(said.contains(says), "{args:?}: {said}");
     }
-    for bad in ["https://h:1", "http://u:p@h", "h:1", "http://h/x"] {
+    for bad in
+        ["https://h:1", "http://u:p@h", "h:1", "http://h/x", "http://127.0.0.1:65536", "http://127.0.0.1:"]
+    {
         assert_eq!(coord(&board, &repo, &["status", "--server", bad]).code, 2, "{bad}");
     }
-    let said =
-        ran(board.command("coord").arg("--db").arg(&board.db).arg("status").env("OPENCODE_SERVER", "h:1"))
-            .fails(2);
-    assert!(said.contains("OPENCODE_SERVER: not an address"), "{said}");
+    for (bad, says) in [("h:1", "not an address"), ("http://127.0.0.1:4096x", "has no port from 1 to 65535")]
+    {
+        let mut status = board.command("coord");
+        let said = ran(status.arg("--db").arg(&board.db).arg("status").env("OPENCODE_SERVER", bad)).fails(2);
+        assert!(said.contains(&format!("OPENCODE_SERVER: {says}")), "{said}");
+    }
     assert_eq!(board.dump(), before);
     assert!(!repo.join(".worktrees").exists());
 }
@@ -150,6 +157,27 @@ fn t3_a_page_is_no_answer() {
         }
         assert_eq!(board.dump(), before, "{server}");
     }
+}
+
+#[test]
+fn a_session_nobody_knows_is_not_left_out() {
+    let board = TestBoard::new();
+    mapped(&board, NOBODY);
+    let said = coord(&board, board.path(), &["status", SESSION, "ses_1"]).fails(1);
+    assert!(said.contains("ses_1: was not spawned for a task of this board"), "{said}");
+}
+
+#[test]
+fn a_block_whose_coordinator_cannot_be_told_is_on_the_board() {
+    let board = TestBoard::new();
+    mapped(&board, NOBODY);
+    let said = coord(&board, board.path(), &["notify", "which?", "--from", SESSION, "--level", "blocking"]);
+    let said = said.fails(1);
+    let wants = "its coordinator was not told, but t_0000000a is blocked, with card t_";
+    assert!(said.contains(wants) && !said.contains("nothing was done"), "{said}");
+    assert_eq!(board.task("t_0000000a", "status"), "blocked");
+    let said = coord(&board, board.path(), &["notify", "half done", "--from", SESSION]).fails(1);
+    assert!(said.contains("is unknown, so nothing was done"), "{said}");
 }
 
 /// An event on the board names servers, and any worker can write one.

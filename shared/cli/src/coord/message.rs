@@ -36,7 +36,7 @@ pub(crate) struct Say {
 impl Coord<'_> {
     pub(super) fn message(&mut self, args: &Say) -> Result<u8> {
         if args.text.trim().is_empty() {
-            return Err(refused("the message", "blank"));
+            return Err(Error::new(Kind::Usage, "the message", "blank"));
         }
         let meant = self.meant(&args.target)?;
         if let Some(m) = &meant.mapping

@@ -45,6 +45,8 @@ const SETTLE: Duration = Duration::from_secs(5);
 const ARRIVES: Duration = Duration::from_secs(30);
 /// What is said of a session that only a mapping could tell of.
 const NOT_SPAWNED: &str = "was not spawned for a task of this board";
+/// What follows from a state that nobody knows.
+const NOTHING_DONE: &str = ", so nothing was done";
 /// The time between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How far back spawned sessions are looked for: seconds, and events of the board.
@@ -297,7 +299,7 @@ fn silent(server: &Server, session: &SessionId, silence: &Silence) -> Error {
         Silence::Refused(..) => refused(session.as_str(), format!("{} {silence}", server.address())),
         Silence::Unreachable(why) => refused(
             server.address().as_str(),
-            format!("{why}; the state of {session} is unknown, so nothing was done"),
+            format!("{why}; the state of {session} is unknown{NOTHING_DONE}"),
         ),
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::{Coord, Meant, me, message_id, message_tail, millis, refused, say, silent};
+use super::{Coord, Meant, NOTHING_DONE, me, message_id, message_tail, millis, refused, say, silent};
 use crate::board::card::Stop;
 use crate::board::speaker;
 use base::error::{Error, Kind, Result};
@@ -73,7 +73,7 @@ impl Coord<'_> {
     pub(super) fn notify(&mut self, args: &Notify) -> Result<u8> {
         let text = args.text.trim();
         if text.is_empty() || text.len() > MAX_BYTES {
-            return Err(refused("the text", format!("must have 1 to {MAX_BYTES} bytes")));
+            return Err(Error::new(Kind::Usage, "the text", format!("must have 1 to {MAX_BYTES} bytes")));
         }
         let blocker = Blocker::parse(&args.r#type).ok_or_else(|| {
             Error::new(Kind::Usage, format!("--type {}", args.r#type), "no such type")
@@ -88,7 +88,10 @@ impl Coord<'_> {
         let wake = args.wake || (args.level == Level::Blocking && !args.no_wake);
         let told = self.tell(&mapping, args.level, text, wake).map_err(|e| match &card {
             None => e,
-            Some(card) => Error { what: format!("{} ({card})", e.what), ..e },
+            Some(card) => {
+                let what = e.what.strip_suffix(NOTHING_DONE).unwrap_or(&e.what);
+                Error { what: format!("{what}; its coordinator was not told, but {card}"), ..e }
+            }
         })?;
         let wake = wake && told.deaf.is_none();
         let known = self.hand.look(&mapping.task)?.events.iter().any(|e| {

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Coord, Servers, coordinator_named, me};
+use super::{Coord, NOT_SPAWNED, Servers, coordinator_named, me, refused};
 use base::error::Result;
 use base::quote;
 use base::time::Time;
@@ -113,7 +113,8 @@ impl Coord<'_> {
         let mut wanted = Vec::new();
         for target in &args.targets {
             let meant = self.meant(target)?;
-            wanted.push(meant.session);
+            let known = meant.mapping.ok_or_else(|| refused(meant.session.as_str(), NOT_SPAWNED))?;
+            wanted.push(known.session);
         }
         let siblings = mine.as_ref().and_then(|m| m.parent.clone()).filter(|_| wanted.is_empty());
         let parent = parent.or(siblings);

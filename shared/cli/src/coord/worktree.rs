@@ -102,7 +102,7 @@ fn pauses() -> impl Iterator<Item = ()> {
 
 fn taken(place: &Path) -> Error {
     Error::new(Kind::Busy, place.display(), "another spawn begins work in this tree; nothing was started")
-        .hint("give another --name and --branch")
+        .hint("try again")
 }
 
 fn is_empty(folder: &Path) -> bool {
@@ -179,16 +179,30 @@ impl Repo {
     /// Makes what is planned. What was made before a failure is taken away again. `is_held`: the folder is there, and this spawn's.
     pub(super) fn make(&self, plan: &Plan, place: &Path, branch: &str, is_held: bool) -> Result<Made> {
         let mut made = Made::default();
+        match self.fill(plan, place, branch, is_held, &mut made) {
+            Ok(()) => Ok(made),
+            Err(e) => {
+                let left = self.undo(&made, place, branch);
+                Err(Error { what: with_left(e.what, left), ..e })
+            }
+        }
+    }
+
+    /// Makes what is planned, and notes each step.
+    fn fill(&self, plan: &Plan, place: &Path, branch: &str, is_held: bool, made: &mut Made) -> Result<()> {
         if *plan == Plan::Use {
-            return Ok(made);
+            return Ok(());
         }
         let at = place.display().to_string();
         let folder = self.top.join(FOLDER);
-        if !folder.is_dir() {
+        // So that the repository's own tree does not show it. An empty one is what a full disk left.
+        let ignore = folder.join(".gitignore");
+        let is_new = !folder.is_dir();
+        if is_new {
             std::fs::create_dir_all(&folder).map_err(|e| Error::io(folder.display(), &e))?;
             made.folder = true;
-            // So that the repository's own tree does not show it.
-            let ignore = folder.join(".gitignore");
+        }
+        if is_new || std::fs::metadata(&ignore).is_ok_and(|m| m.len() == 0) {
             std::fs::write(&ignore, "*\n").map_err(|e| Error::io(ignore.display(), &e))?;
         }
         let path = utf8(place)?;
@@ -212,11 +226,8 @@ impl Repo {
             made.branch_at = self.commit_of(branch);
         }
         match done {
-            Ok(_) => Ok(made),
-            Err(why) => {
-                let left = self.undo(&made, place, branch);
-                Err(refused(&at, with_left(format!("git worktree add: {why}"), left)))
-            }
+            Ok(_) => Ok(()),
+            Err(why) => Err(refused(&at, format!("git worktree add: {why}"))),
         }
     }
 
@@ -310,6 +321,22 @@ mod tests {
         assert_eq!(Hold::when_free(place, [(), ()]).unwrap_err().kind, Kind::Busy);
         let ends = (0..3).map(|n| drop((n == 1).then(|| looks.take())));
         assert!(Hold::when_free(place, ends).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_folder_that_could_not_be_filled_is_taken_away() {
+        let top = tempfile::tempdir().unwrap();
+        let repo = Repo { git: git().unwrap(), top: top.path().to_owned() };
+        let folder = top.path().join(FOLDER);
+        let place = folder.join("x".repeat(300));
+        let makes = || repo.make(&Plan::Make, &place, "x", false).unwrap_err();
+        assert_eq!(makes().kind, Kind::Io);
+        assert!(!folder.exists());
+        // What an earlier spawn left on a full disk.
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join(".gitignore"), "").unwrap();
+        makes();
+        assert_eq!(std::fs::read_to_string(folder.join(".gitignore")).unwrap(), "*\n");
     }
 
     #[test]

@@ -86,7 +86,10 @@ impl Coord<'_> {
                 let seen = self.hand.look(id)?;
                 match mapping::open(&seen) {
                     Some(waiting) if waiting.waits => return Err(waits(&waiting)),
-                    Some(mapping) => return Ok(Begin::Found(Box::new(mapping))),
+                    Some(mapping) => {
+                        is_of(mapping.runtime.as_str(), runtime)?;
+                        return Ok(Begin::Found(Box::new(mapping)));
+                    }
                     None => {}
                 }
                 let resumes = match self.unfinished(&seen)? {
@@ -134,7 +137,11 @@ impl Coord<'_> {
             Err(taken) => {
                 // The board may know already whose it is.
                 self.is_free(&place, &task)?;
-                return Err(taken);
+                // A tree of another name may be another task's.
+                return Err(match args.name {
+                    Some(_) => taken.hint("try again, or give another --name and --branch"),
+                    None => taken,
+                });
             }
         };
         let plan = plan?;
@@ -282,12 +289,17 @@ fn may_be(runtime: Runtime, args: &Spawn) -> Result<()> {
 /// The name of the session that a spawn began, which must have been the same runtime's.
 fn begun(claim: &Event, runtime: Runtime, fresh: Option<SessionId>) -> Result<Option<SessionId>> {
     let said = |key: &str| claim.trail().and_then(|t| t.get(key)?.as_str());
-    let before = said("runtime").unwrap_or(Runtime::Opencode.as_str());
-    if before != runtime.as_str() {
-        let why = format!("a spawn began it with {}", base::quote::inline(before, 20));
-        return Err(Error::new(Kind::Usage, "--runtime", why).hint("give that one, or abort it first"));
-    }
+    is_of(said("runtime").unwrap_or(Runtime::Opencode.as_str()), runtime)?;
     Ok(said("session").and_then(SessionId::parse).or(fresh))
+}
+
+/// Refuses a session that a spawn began with another runtime than the one that is asked for.
+fn is_of(before: &str, runtime: Runtime) -> Result<()> {
+    if before == runtime.as_str() {
+        return Ok(());
+    }
+    let why = format!("a spawn began it with {}", base::quote::inline(before, 20));
+    Err(Error::new(Kind::Usage, "--runtime", why).hint("give that one, or abort it first"))
 }
 
 /// A UUID of version 4.
