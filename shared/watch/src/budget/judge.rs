@@ -192,8 +192,7 @@ impl<'a> Case<'a> {
         self.gauge("iterations", usage.turns, usage.is_least, value, Unit::Count, &source);
         match usage.turns {
             None => {
-                let why = usage.unknown.first().map_or("no log tells", String::as_str);
-                self.unmeasured("iterations", &source, why);
+                self.unmeasured("iterations", &source, reason(&usage.unknown, &["turns"]));
             }
             Some(turns) if turns > value => {
                 let least = if usage.is_least { "at least " } else { "" };
@@ -225,9 +224,9 @@ impl<'a> Case<'a> {
         // A part that is within the limit tells nothing of the whole.
         let is_part = usages().any(|u| u.cost.is_none() && u.cost_at_least.is_some());
         if known.is_empty() || (is_part && sum <= value) {
-            let unknown = || usages().filter(|u| u.cost.is_none()).find_map(|u| u.unknown.first());
-            let why = unknown().map_or("no log tells", String::as_str);
-            self.unmeasured("cost", &source, why);
+            let unknown: Vec<String> =
+                usages().filter(|u| u.cost.is_none()).flat_map(|u| u.unknown.clone()).collect();
+            self.unmeasured("cost", &source, reason(&unknown, &["price", "tokens"]));
         } else if sum > value {
             let least = if is_least { "at least " } else { "" };
             let (spent, allowed) = apart(sum.to_string(), value.to_string(), (sum.exact(), value.exact()));
@@ -466,6 +465,12 @@ impl<'a> Case<'a> {
             hand: &split_draft::hand(self.seen.slug.as_deref(), &self.seen.db),
         });
     }
+}
+
+/// Of the reasons why something is not known the first that speaks of this, else the first.
+fn reason<'a>(unknown: &'a [String], of: &[&str]) -> &'a str {
+    let fits = unknown.iter().find(|why| of.iter().any(|word| why.contains(word)));
+    fits.or(unknown.first()).map_or("no log tells", String::as_str)
 }
 
 /// Two amounts in short, or exactly where they would read the same.

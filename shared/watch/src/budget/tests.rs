@@ -273,6 +273,14 @@ fn what_is_not_known_is_no_verdict_and_is_said() {
     assert_eq!(unknown, ["iterations: no log tells", "cost: no log tells", "files: git takes too long"]);
 
     let mut w = running(60);
+    w.detail.body = SCOPE.into();
+    w.files = changed(&[]);
+    let whys = ["no edits are told", "the output does not tell turns", "tokens are not told"];
+    w.usage = Usage { unknown: whys.map(str::to_owned).into(), ..Usage::default() };
+    let (_, unknown) = verdicts(w, &Config::default());
+    assert_eq!(unknown, [format!("iterations: {}", whys[1]), format!("cost: {}", whys[2])]);
+
+    let mut w = running(60);
     w.detail.body = "## Scope\n- In scope: the parser and its friends\n".into();
     w.files = changed(&[("src/a.rs", How::Modified)]);
     let (found, unknown) = verdicts(w, &Config::default());
