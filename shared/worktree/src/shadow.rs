@@ -17,7 +17,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use tempfile::TempDir;
 
 use super::find::{Place, plain_file, small_file};
-use super::user::User;
+use super::user::{self, User};
 use base::reason::Reason;
 
 /// Most bytes that are read of what git says.
@@ -124,7 +124,8 @@ impl<'a> Shadow<'a> {
         // While the folder is empty: half a repository is one git complains of.
         let mut values = shadow.values(&place.common.join("config"), until)?;
         values.extend(shadow.values(&place.own.join("config.worktree"), until)?);
-        let ignored = user.ignored(&shadow, until);
+        let named = shadow.ask_with(&user::LIST, user.variables(), until);
+        let ignored = user.ignored(named.ok().flatten().map(|said| said.bytes));
         fs::create_dir(at.join("info")).map_err(wrong)?;
         for (from, names) in [
             (&place.common, &["objects", "refs", "packed-refs", "reftable", "shallow", "logs"][..]),

@@ -3,12 +3,14 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-use std::time::Instant;
-
-use super::shadow::Shadow;
 
 /// What git finds the user's configuration by.
 const VARIABLES: [&str; 3] = ["HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL"];
+
+/// What git is asked for the list that the user's configuration names. Nothing else of that configuration is read, and a damaged one names
+/// none.
+pub(super) const LIST: [&str; 6] =
+    ["config", "--global", "--includes", "--type=path", "--get", "core.excludesFile"];
 
 /// Where the user's configuration of git is. The default is that of a user without one.
 #[derive(Default)]
@@ -28,18 +30,16 @@ impl User {
         self.variable(name).filter(|value| !value.is_empty()).map(PathBuf::from)
     }
 
-    /// The list: what the user's configuration names, else the file that git looks for without it. Nothing else of that
-    /// configuration is read, and a damaged one names no list.
-    pub(super) fn ignored(&self, shadow: &Shadow<'_>, until: Instant) -> Option<PathBuf> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let get = ["config", "--global", "--includes", "--type=path", "--get", "core.excludesFile"];
-        let variables = VARIABLES.into_iter().map(|name| (name, self.variable(name)));
-        if let Ok(Some(mut said)) = shadow.ask_with(&get, variables, until) {
-            said.bytes.pop_if(|end| *end == b'\n');
-            return Some(PathBuf::from(OsString::from_vec(said.bytes)))
-                .filter(|p| p.as_os_str() != OsStr::new(""));
+    /// The variables that a question about the user's configuration is asked with.
+    pub(super) fn variables(&self) -> impl Iterator<Item = (&str, Option<&OsStr>)> {
+        VARIABLES.into_iter().map(|name| (name, self.variable(name)))
+    }
+
+    /// The list: what git said to [`LIST`], else the file that it looks for without it.
+    pub(super) fn ignored(&self, said: Option<Vec<u8>>) -> Option<PathBuf> {
+        if let Some(mut said) = said {
+            said.pop_if(|end| *end == b'\n');
+            return Some(PathBuf::from(OsString::from_vec(said))).filter(|p| p.as_os_str() != OsStr::new(""));
         }
         let usual = self.folder("XDG_CONFIG_HOME").or_else(|| Some(self.folder("HOME")?.join(".config")));
         Some(usual?.join("git/ignore"))

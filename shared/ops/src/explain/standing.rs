@@ -620,7 +620,8 @@ fn ready(f: &Facts) -> Stand {
     };
     // A person unblocked it: no watcher has to do anything before it starts.
     let turn = d.events.iter().rev().find(|e| authorship::is_turn(e));
-    let is_freed = turn.is_some_and(authorship::is_fresh_start);
+    let is_freed = turn.is_some_and(|e| e.kind != EventKind::Assigned && authorship::is_fresh_start(e))
+        && d.task.claim_lock.is_none();
     if let Some(take) = f.takes.iter().find(speaks).filter(|_| !is_freed) {
         let kind = if take.next.is_some() || f.open_card().is_some() { Kind::Waits } else { Kind::LeftAlone };
         return Stand::new(kind, format!("ready, and nobody takes it: {}", take.because)).until(take.next);

@@ -272,7 +272,7 @@ impl Rules<'_> {
             let is_answered = a.status.as_ref().is_some_and(|s| *s != Status::Archived);
             is_answered && trouble.began.is_some_and(|began| began > a.at)
         };
-        // `undo` archives the card of what it takes back. That is nobody's answer.
+        // `undo` archives the card of what it undoes, and that answers nothing.
         let is_undone = |a: &Asked| {
             let undone = |e: &board::Event| e.kind == board::EventKind::Undone && e.at >= a.at;
             a.status == Some(Status::Archived) && d.events.iter().any(undone)

@@ -116,11 +116,8 @@ fn after_days_off_held_work_goes_on_in_steps_and_none_goes_to_a_person() {
     assert_eq!(waiting.len(), 4);
     let mut s = with(waiting, Vec::new());
     s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
-    let two = |seconds: i64| {
-        let of_luna = |s: Sent| Sent { profile: "luna".into(), is_move: false, ..s };
-        sent(2, "a", seconds, true).into_iter().map(of_luna).collect::<Vec<_>>()
-    };
-    s.routing.sent = two(60);
+    let of_luna = |s: Sent| Sent { profile: "luna".into(), is_move: false, ..s };
+    s.routing.sent = sent(2, "a", 60, true).into_iter().map(of_luna).collect();
     assert_eq!(told(&s).steps, []);
     s.routing.sent.clear();
     let all = told(&s);
