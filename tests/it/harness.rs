@@ -686,8 +686,8 @@ fn what_cannot_run_claims_nothing() {
     );
     for (line, missing) in [
         ("#! /no/such/shell -e", "/no/such/shell"),
+        ("#!/bin/sh\r", "/bin/sh\\r"),
         ("#!/usr/bin/env no-such-agent", "no-such-agent"),
-        ("#!/usr/bin/env -S LANG=C no-such-agent -p", "no-such-agent"),
     ] {
         let path = d.b.path().join("worker-nova");
         crate::support::executable(&path, format!("{line}\n"));
@@ -703,6 +703,12 @@ fn what_cannot_run_claims_nothing() {
         );
     }
     assert_eq!(d.b.kinds(&d.task), "created");
+    // Where env looks then is not known.
+    let path = d.b.path().join("worker-sol");
+    crate::support::executable(&path, "#!/usr/bin/env -S PATH=/no/such:/usr/bin:/bin sh\n".to_owned());
+    let mut command = d.b.command("board");
+    command.arg("--db").arg(&d.b.db).args(["run", "--assignee", "luna", "--"]).arg(&path);
+    assert_eq!(ran(command.current_dir(&d.folder)).ok(), format!("{} done\n", d.task));
 }
 
 #[test]

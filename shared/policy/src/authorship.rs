@@ -44,9 +44,10 @@ pub fn is_fresh_start(e: &Event) -> bool {
         // The dispatcher filling in its default is nobody's decision.
         EventKind::Assigned => e.payload.get("source").is_none(),
         EventKind::Reclaimed => e.payload.get("manual").and_then(Value::as_bool) == Some(true),
-        // Moved on the dashboard of Hermes.
+        // Moved on the dashboard of Hermes. What it moves along with a parent has a reason.
         EventKind::Status => {
-            matches!(e.payload.get("status").and_then(Value::as_str), Some("todo" | "ready"))
+            let is_open = matches!(e.payload.get("status").and_then(Value::as_str), Some("todo" | "ready"));
+            is_open && e.payload.get("reason").is_none()
         }
         _ => false,
     };

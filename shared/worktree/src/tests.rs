@@ -1,5 +1,6 @@
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
@@ -482,8 +483,12 @@ fn another_users_repository_is_refused() {
 /// A stand-in for git.
 pub(super) fn stand_in(repo: &Repo, script: &str) -> PathBuf {
     let program = repo.at("git");
-    fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    // A process of its own writes it: what this one has open for writing, every child of another thread has too, for a moment.
+    let mut install = Command::new("install");
+    install.args(["-m", "755", "/dev/stdin"]).arg(&program).stdin(Stdio::piped());
+    let mut install = install.spawn().unwrap();
+    install.stdin.take().unwrap().write_all(format!("#!/bin/sh\n{script}\n").as_bytes()).unwrap();
+    assert!(install.wait().unwrap().success());
     program
 }
 

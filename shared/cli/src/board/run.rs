@@ -851,7 +851,8 @@ pub(crate) fn runnable(command: &OsStr) -> Result<()> {
     }
     match missing_interpreter(&found) {
         Some(missing) => {
-            let what = format!("its first line names {}, which is not there", missing.to_string_lossy());
+            let missing = missing.to_string_lossy();
+            let what = format!("its first line names {}, which is not there", missing.escape_debug());
             wrong(what, "install that program, or correct the line".into())
         }
         None => Ok(()),
@@ -873,15 +874,16 @@ fn missing_interpreter(script: &Path) -> Option<OsString> {
     let mut line = Vec::new();
     File::open(script).ok()?.take(256).read_to_end(&mut line).ok()?;
     let line = line.strip_prefix(b"#!")?.split(|b| *b == b'\n').next()?;
-    let mut words =
-        line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).map(OsStr::from_bytes);
+    // A line that ends in CRLF names a program of such a name.
+    let mut words = line.split(|b| b" \t".contains(b)).filter(|word| !word.is_empty()).map(OsStr::from_bytes);
     let program = Path::new(words.next()?);
     if program.is_absolute() && !runs(program) {
         return Some(program.into());
     }
-    let is_option = |word: &&OsStr| word.as_bytes()[0] == b'-' || word.as_bytes().contains(&b'=');
-    let named = words.find(|word| !is_option(word)).filter(|_| program.ends_with("env"))?;
-    on_path(named).is_none().then(|| named.to_owned()).filter(|_| !named.as_bytes().contains(&b'/'))
+    let named = words.next().filter(|_| program.ends_with("env"))?;
+    // Options and variables may change where it is looked for.
+    let is_name = !named.as_bytes().iter().any(|b| b"/=".contains(b)) && !named.as_bytes().starts_with(b"-");
+    (is_name && on_path(named).is_none()).then(|| named.to_owned())
 }
 
 fn at(path: &Path) -> impl Fn(std::io::Error) -> Error {

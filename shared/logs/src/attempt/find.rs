@@ -18,6 +18,8 @@ pub(crate) struct Found {
     pub(crate) paths: Vec<PathBuf>,
     /// There are more than were looked at.
     pub(crate) is_more: bool,
+    /// Sessions that are older than the task are left out.
+    pub(crate) is_older: bool,
 }
 
 /// The log that is surely the worker's, whichever agent it is.
@@ -58,6 +60,7 @@ pub(crate) fn in_folder(ask: &UsageAsk<'_>, cache: &mut Cache) -> Found {
             }
         }
     }
+    found.is_older = !found.paths.is_empty() && !older.is_empty();
     if found.paths.is_empty() {
         found.paths = older;
     }

@@ -169,11 +169,19 @@ fn slept(world: &mut World<'_>, work: &mut [Work], suspended: Option<(i64, i64)>
         let key = format!("{prefix}{boot}:{}:{}", w.detail.task.id, run.id);
         if run.ended_at.is_none() {
             world.cache.sight(&key, Time(before));
+        } else if !world.cache.is_known(&key) {
+            continue;
         }
-        if let Some((_, since)) = world.cache.newest(&key).filter(|(known, _)| *known == key) {
-            w.slept = (until_now - since.0).max(0);
-            still.insert(key);
+        let since = world.cache.sight(&key, Time(until_now));
+        let mut until = Time(until_now);
+        if run.ended_at.is_some() {
+            // What comes after its end is not its time.
+            let end = format!("{prefix}end:{boot}:{}:{}", w.detail.task.id, run.id);
+            until = world.cache.sight(&end, until);
+            still.insert(end);
         }
+        w.slept = until.since(since).max(0);
+        still.insert(key);
     }
     world.cache.forget(&prefix, &still);
 }

@@ -204,7 +204,7 @@ impl<'a> Rules<'a> {
             let at = d.events.iter().rposition(tied).map_or(0, |at| at + 1);
             let freed = |e: &board::Event| {
                 matches!(e.kind, EventKind::Unblocked | EventKind::PromotedManual)
-                    && authorship::is_fresh_start(e)
+                    && authorship::starts_anew(d, e)
                     && e.at >= card.task.created_at
             };
             let is_freed = d.task.status == Status::Todo

@@ -298,6 +298,10 @@ impl<'a> Rules<'a> {
     fn refused_before_change(&self, d: &Detail) -> Option<Id> {
         let refused = |s: &&Sighting| s.task == d.task.id && s.news != News::Good;
         let last = self.seen.routing.sightings.iter().filter(refused).max_by_key(|s| s.at)?;
+        // What another attempt ended on since is what stops it now.
+        if d.newest_run().is_some_and(|run| run.started_at > last.began) {
+            return None;
+        }
         // An attempt asks whom its profile named as it began.
         let is_changed = self.router.worker(&d.task).changed.is_some_and(|at| last.began < at);
         let is_others = last.profile.is_some() && last.profile != d.task.assignee;

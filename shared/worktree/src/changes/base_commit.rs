@@ -104,11 +104,12 @@ fn forks(
     }
     let mut args = vec!["for-each-ref", "--format=%(refname) %(objectname) %(symref)"];
     let others = [of_main_tree(place, branch), upstream(shadow, branch, until)?].concat();
+    let own = own_commits(place, branch);
     let names: Vec<&str> = PLACES.into_iter().chain(others.iter().map(String::as_str)).collect();
     args.extend(&names);
     let said = shadow.run(&args, until)?;
     let text = String::from_utf8_lossy(&said.bytes);
-    let mut tips = BTreeSet::new();
+    let (mut tips, mut guesses) = (BTreeSet::new(), BTreeSet::new());
     for line in text.lines() {
         let mut words = line.split(' ');
         let (name, tip, to) = (words.next().unwrap_or(""), words.next(), words.next().unwrap_or(""));
@@ -119,16 +120,35 @@ fn forks(
         if branch.is_some() && to.strip_prefix("refs/remotes/origin/") == branch {
             return Ok(Vec::new());
         }
-        tips.extend(tip.filter(|t| is_commit(t)).map(str::to_owned));
+        let to = if PLACES.contains(&name) { &mut tips } else { &mut guesses };
+        to.extend(tip.filter(|t| is_commit(t)).map(str::to_owned));
     }
     let mut forks = BTreeSet::new();
-    for tip in tips {
+    for tip in tips.union(&guesses) {
         // Histories that have nothing in common have no merge base.
         let mut args = vec!["merge-base", tip.as_str()];
         args.extend(heads.iter().map(String::as_str));
-        forks.extend(shadow.ask(&args, until)?.map(|s| s.line()));
+        let fork = shadow.ask(&args, until)?.map(|s| s.line());
+        // A branch that has commits of the task, pushed or merged there, tells nothing of where it began.
+        forks.extend(fork.filter(|fork| tips.contains(tip) || !own.contains(fork)));
     }
     Ok(forks.into_iter().filter(|f| is_commit(f)).map(|f| (Base::Fork, f)).collect())
+}
+
+/// The commits that were made on a branch, or in this tree without one, as far as the log of either tells.
+fn own_commits(place: &Place, branch: Option<&str>) -> BTreeSet<String> {
+    let of_branch = branch.and_then(|b| find::beneath(&place.common, &format!("logs/refs/heads/{b}")));
+    let of_tree = find::beneath(&place.own, "logs/HEAD");
+    let made = |line: &str| {
+        let (about, why) = line.split_once('\t')?;
+        // Of a rebase or `pull --rebase` the commits that were picked: it starts and may end at one of the other branch.
+        let picks = ["(pick)", "(reword)", "(edit)", "(squash)", "(fixup)", "(continue)"];
+        let is_made = ["commit", "cherry-pick", "revert", "am"].iter().any(|word| why.starts_with(word))
+            || picks.iter().any(|word| why.contains(word));
+        about.split(' ').nth(1).filter(|new| is_made && is_commit(new)).map(str::to_owned)
+    };
+    let logs = [of_branch, of_tree].into_iter().flatten();
+    logs.flat_map(|log| String::from_utf8_lossy(&log).lines().filter_map(made).collect::<Vec<_>>()).collect()
 }
 
 /// The branch that the repository's main tree is on, here and at the remote, if this is another tree: what its user works on.

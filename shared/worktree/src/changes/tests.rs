@@ -266,12 +266,15 @@ fn branches_of_other_names() {
     repo.git(&["config", "branch.task/one.remote", "origin"]);
     repo.git(&["config", "branch.task/one.merge", "refs/heads/release/2"]);
     assert_eq!(got(), mine);
-    // It is published under its own name, or another that ends alike: those commits are its own.
-    for name in ["task/one", "luna/one"] {
+    // It is published under its own name, or another: those commits are its own.
+    for name in ["task/one", "luna/one", "fix/lamps"] {
         repo.git(&["update-ref", &format!("refs/remotes/origin/{name}"), "task/one"]);
         repo.git(&["config", "branch.task/one.merge", &format!("refs/heads/{name}")]);
         assert_eq!(got().1, 3, "{name}");
     }
+    // Its user looks at them in the main tree.
+    repo.git(&["checkout", "-q", "-b", "look", "task/one"]);
+    assert_eq!(got().1, 3);
 }
 
 #[test]

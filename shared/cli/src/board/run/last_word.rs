@@ -10,7 +10,7 @@ use logs::{Evidence, plain};
 const MAX_TAIL: u64 = 65_536;
 
 /// Whether nothing but one more line follows this in a log. An agent that tries again by itself and finishes says more, if only in one
-/// line. Of records in JSON the last one tells, whichever records stand behind it.
+/// line. Of records in JSON the last one tells, whatever stands behind it.
 pub(super) fn is_last_word(log: &Path, e: &Evidence) -> bool {
     tail(log, e.offset).is_ok_and(|tail| is_end(&tail))
 }
@@ -27,8 +27,7 @@ fn is_end(tail: &str) -> bool {
     let Some(first) = tail.lines().find(|line| !line.trim().is_empty()) else { return false };
     let first = plain::shown(first);
     if first.starts_with('{') {
-        let is_other = |line: &&str| !line.trim().is_empty() && !line.starts_with('{');
-        return tail.lines().filter(is_other).count() <= 1;
+        return true;
     }
     // Of itself: a provider that says "Please retry after 20 seconds" says it to a person.
     let said = first.to_ascii_lowercase();
@@ -58,7 +57,10 @@ mod tests {
             ("API Error (429) · Retrying in 5 seconds…\nI updated the parser and the tests pass.\n", false),
             ("litellm.RateLimitError: 429\nApplied edit to parser.rs\nCommit 1a2b3c4\n", false),
             ("{\"type\":\"result\",\"is_error\":true}\n{\"type\":\"x\"}\n{}\n{}\n", true),
-            ("{\"type\":\"result\",\"is_error\":true}\nApplied edit to parser.rs\nCommit 1a2b3c4\n", false),
+            (
+                "{\"type\":\"result\",\"is_error\":true}\nnpm notice\nnpm notice New version\nnpm notice\n",
+                true,
+            ),
             ("\u{1b}[31mAPI Error: Rate limit reached\u{1b}[0m\n\u{1b}[0m\n\u{1b}[?25h\n", true),
             ("", false),
         ] {

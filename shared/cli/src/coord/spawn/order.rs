@@ -12,6 +12,7 @@ use crate::board::runnable;
 use crate::random_hex;
 use base::error::{Error, Kind, Result};
 use board::{Detail, Event, EventKind, Status};
+use config::span;
 use coord::{Coordinator, MappingStatus, Operation, Runtime, Sense as _, SessionId, mapping};
 
 /// How long another spawn of the same task may take, in seconds, before it counts as dead.
@@ -239,7 +240,14 @@ impl Coord<'_> {
     /// Refuses a working tree in which something of its last session still runs: it would write beside the new one.
     fn is_left(&mut self, place: &Path) -> Result<()> {
         let last = self.mappings()?.into_iter().rfind(|m| is_same(Path::new(&m.directory), place));
-        let left = last.map(|m| self.left_by_last(&m)).unwrap_or_default();
+        let Some(last) = last else { return Ok(()) };
+        // As long as heal waits for what a dead worker left running.
+        let wait = span::seconds(self.hand.config.heal.orphan_wait);
+        let ended = self.hand.look(&last.task).ok().and_then(|seen| {
+            seen.runs.iter().find(|run| Some(run.id) == last.run).and_then(|run| run.ended_at)
+        });
+        let is_over = ended.is_some_and(|at| self.hand.here.now.since(at) >= wait);
+        let left = if is_over { Vec::new() } else { self.left_by_last(&last) };
         if left.is_empty() {
             return Ok(());
         }

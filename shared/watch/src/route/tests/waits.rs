@@ -464,6 +464,9 @@ fn what_the_breaker_gave_up_goes_on_by_itself_when_its_provider_answers() {
     s.routing.sightings = vec![elsewhere];
     s.tasks[0].events.insert(0, event("model_override_set", 90, json!({})));
     assert_eq!(actions(&told(&s)), [("t_00000001", "release"), ("t_0000cafe", "close-card")]);
+    // An attempt since then ended on something else.
+    s.tasks[0].runs.insert(0, board::Run { started_at: ago(40), ..run(2, "mira", Some("crashed")) });
+    assert_eq!(told(&s).steps, []);
 }
 
 #[test]
@@ -484,7 +487,11 @@ fn what_is_unblocked_by_hand_waits_for_no_card_that_goes_on() {
         assert!(!actions(&told(&s)).contains(&("t_00000001", want)), "{key}");
         s.tasks[0].events.push(event("unblocked", 20, json!({})));
         assert!(actions(&told(&s)).contains(&("t_00000001", want)), "{key}: {:?}", told(&s));
-        // By a watcher, before it was tied, or while another task keeps it.
+        // The orchestrator goes on to decide.
+        s.tasks[0].card_work = vec![(ago(60), None)];
+        assert!(!actions(&told(&s)).contains(&("t_00000001", want)), "{key}");
+        s.tasks[0].card_work.clear();
+        // By a watcher, or before it was tied.
         s.tasks[0].events.last_mut().unwrap().payload = json!({"by": ROUTE_BLOCKED, "watchbill": {}}).into();
         assert!(!actions(&told(&s)).contains(&("t_00000001", want)), "{key}");
         s.tasks[0].events.last_mut().unwrap().payload = json!({}).into();
