@@ -705,7 +705,7 @@ fn what_cannot_run_claims_nothing() {
     assert_eq!(d.b.kinds(&d.task), "created");
     // Where env looks then is not known.
     let path = d.b.path().join("worker-sol");
-    crate::support::executable(&path, "#!/usr/bin/env -S PATH=/no/such:/usr/bin:/bin sh\n".to_owned());
+    crate::support::executable(&path, "#!/usr/bin/env -S PATH=/no/such:/usr/bin:/bin sh\n");
     let mut command = d.b.command("board");
     command.arg("--db").arg(&d.b.db).args(["run", "--assignee", "luna", "--"]).arg(&path);
     assert_eq!(ran(command.current_dir(&d.folder)).ok(), format!("{} done\n", d.task));
