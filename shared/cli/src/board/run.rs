@@ -56,8 +56,9 @@ const LOOK: Duration = Duration::from_millis(100);
 const BEAT: Duration = Duration::from_secs(60);
 /// How long the end of a command is tried to be written on a board that is busy.
 const BUSY: Duration = Duration::from_secs(600);
-/// The same once it was told to stop: a supervisor kills it soon after (`TimeoutStopSec=30` of the unit, of which the command had ten).
-const BUSY_TOLD: Duration = Duration::from_secs(15);
+/// The same once it was told to stop, for each of two looks: a supervisor kills it soon after (`TimeoutStopSec=30` of the unit, of which the
+/// command had ten).
+const BUSY_TOLD: Duration = Duration::from_secs(9);
 /// After this time it is said that the end of a command waits to be written.
 const SOON: Duration = Duration::from_secs(2);
 /// How soon a heartbeat is tried again that did not reach a board which several hosts share.

@@ -193,13 +193,45 @@ pub(crate) enum Does {
 /// Most bytes of an answer by which it is told from another.
 const MAX_PRINT: usize = 16 << 10;
 
-/// Tells texts apart. Of long ones the front and the length.
+/// Tells texts apart, but for how long something took. Of long ones the front and the length.
 pub(crate) fn print<'t>(texts: impl Iterator<Item = &'t str>) -> u64 {
     let part = |text: &'t str| {
-        let front = text.bytes().take(MAX_PRINT);
-        front.chain(text.len().to_le_bytes())
+        let front = &text.as_bytes()[..text.len().min(MAX_PRINT)];
+        let rest = text.len() - front.len();
+        without_durations(front).into_iter().chain(rest.to_le_bytes())
     };
     base::hash::fnv(texts.flat_map(part))
+}
+
+/// A text without its durations, as test runners print them: `0.52s`, `1.2 ms`. One of whole seconds stays: what waits for something
+/// else prints those, and each tells of another moment.
+fn without_durations(text: &[u8]) -> Vec<u8> {
+    const UNITS: [&[u8]; 8] = [b"s", b"sec", b"secs", b"seconds", b"ms", b"us", b"m", b"min"];
+    let mut out = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        let length = |from: usize, is: fn(&u8) -> bool| text[from..].iter().take_while(|b| is(b)).count();
+        let is_inside = at > 0 && (text[at - 1].is_ascii_alphanumeric() || text[at - 1] == b'.');
+        if !byte.is_ascii_digit() || is_inside {
+            out.push(byte);
+            at += 1;
+            continue;
+        }
+        let whole = at + length(at, u8::is_ascii_digit);
+        let end = match text.get(whole) {
+            Some(b'.') => whole + 1 + length(whole + 1, u8::is_ascii_digit),
+            _ => whole,
+        };
+        let unit = end + usize::from(text.get(end) == Some(&b' '));
+        let after = unit + length(unit, u8::is_ascii_alphabetic);
+        if end > whole + 1 && UNITS.contains(&&text[unit..after]) {
+            at = after;
+        } else {
+            out.extend(&text[at..end]);
+            at = end;
+        }
+    }
+    out
 }
 
 /// The argument of a call that a person would look at first: a command, a file, a pattern.
@@ -245,4 +277,28 @@ pub(crate) fn patched(text: &str) -> Vec<&str> {
     };
     let named = text.lines().filter_map(|line| Some(line[file(line)?..].trim()));
     named.filter(|name| !name.is_empty()).take(MAX_PATCHED).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_told_apart_but_for_how_long_something_took() {
+        let of = |text: &str| print(std::iter::once(text));
+        for (a, b, is_same) in [
+            ("1 failed in 0.10s", "1 failed in 12.3s", true),
+            ("finished in 1.2 ms; 3 failed", "finished in 0.9 ms; 3 failed", true),
+            ("1 failed in 0.10s", "2 failed in 0.10s", false),
+            ("3 of 8 pass", "4 of 8 pass", false),
+            ("running for 30s", "running for 60s", false),
+            ("version 1.2.3", "version 1.2.4", false),
+            ("x1.5s", "x1.6s", false),
+            ("0.5", "0.6", false),
+            ("0.5 files", "0.6 files", false),
+            ("", "1.5s", true),
+        ] {
+            assert_eq!(of(a) == of(b), is_same, "{a} {b}");
+        }
+    }
 }

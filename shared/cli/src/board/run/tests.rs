@@ -317,7 +317,7 @@ fn an_end_that_cannot_be_written_waits_a_while_and_no_longer_than_a_supervisor()
         is_said: true,
     };
     for (seconds, is_told, waits) in
-        [(0, false, true), (590, false, true), (600, false, false), (10, true, true), (15, true, false)]
+        [(0, false, true), (590, false, true), (600, false, false), (8, true, true), (9, true, false)]
     {
         work.told.store(is_told, Ordering::Relaxed);
         assert_eq!(since(seconds).waits(&work, &busy), waits, "{seconds} {is_told}");
