@@ -159,17 +159,19 @@ impl Host {
 
     /// Processes that work in a folder or below it, ourselves apart, as far as we may see where they work.
     pub fn inside(&self, folder: &Path) -> Vec<Orphan> {
-        let Ok(folder) = std::fs::canonicalize(folder) else { return Vec::new() };
-        let found = proc::inside(&self.proc, &folder);
-        found.iter().map(|p| Orphan { pid: p.pid, command: judge::short(p), run: p.run() }).collect()
+        self.inside_but(folder, |_| false)
     }
 
     /// Those of [`Host::inside`] that an agent may have left there: neither who called us, nor what has a terminal, as a person's shell
     /// or editor has. An agent's tools have none: its harness and opencode's server start them in sessions of their own.
     pub fn left_inside(&self, folder: &Path) -> Vec<Orphan> {
-        let mut left = self.inside(folder);
-        left.retain(|o| !self.is_own(o.pid) && !proc::has_terminal(&self.proc, o.pid));
-        left
+        self.inside_but(folder, |p| self.is_own(p.pid) || p.terminal)
+    }
+
+    fn inside_but(&self, folder: &Path, is_left_out: impl Fn(&proc::Process) -> bool) -> Vec<Orphan> {
+        let Ok(folder) = std::fs::canonicalize(folder) else { return Vec::new() };
+        let found = proc::inside(&self.proc, &folder).into_iter().filter(|p| !is_left_out(p));
+        found.map(|p| Orphan { pid: p.pid, command: judge::short(&p), run: p.run() }).collect()
     }
 
     fn view<'a>(&'a self, processes: &'a dyn Processes) -> View<'a> {

@@ -90,6 +90,8 @@ pub struct Process {
     pub zombie: bool,
     /// A signal stopped it (state `T`, proc_pid_stat(5)): it lives and does nothing. One that a debugger stopped for a moment is not meant.
     pub stopped: bool,
+    /// It has a controlling terminal, as a person's shell has.
+    pub terminal: bool,
     /// It is a thread of the kernel.
     pub kernel: bool,
     /// Start in clock ticks after boot; `None` where nothing of the process was readable.
@@ -146,13 +148,14 @@ impl Process {
     }
 
     fn of(pid: i64, stat: Stat, cmdline: &[u8], environ: Option<(&[u8], &Names)>) -> Process {
-        let Stat { zombie, stopped, parent, kernel, ticks } = stat;
+        let Stat { zombie, stopped, parent, terminal, kernel, ticks } = stat;
         let marks = environ.map_or(Marks::Unreadable, |(bytes, names)| marks(bytes, names));
         Process {
             pid,
             parent,
             zombie,
             stopped,
+            terminal,
             kernel,
             ticks: Some(ticks),
             command: command(cmdline),
@@ -426,14 +429,6 @@ pub(super) fn inside(root: &Path, folder: &Path) -> Vec<Process> {
     others.filter_map(|pid| read(ProcFs::any(root), pid).ok()).filter(|p| !p.zombie).collect()
 }
 
-/// Whether a process has a controlling terminal: field 7 of its line (proc_pid_stat(5)).
-pub(super) fn has_terminal(root: &Path, pid: i64) -> bool {
-    let stat = whole(&root.join(pid.to_string()).join("stat")).unwrap_or_default();
-    let stat = lossy(&stat);
-    let terminal = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(4));
-    terminal.is_some_and(|number| number != "0")
-}
-
 /// See [`Processes::nested`]. Every user may read the line, whichever user the process belongs to (proc_pid_status(5)). Of several with
 /// one number the youngest is taken.
 fn nested(root: &Path) -> BTreeMap<i64, (i64, u64)> {
@@ -548,6 +543,7 @@ struct Stat {
     zombie: bool,
     stopped: bool,
     parent: i64,
+    terminal: bool,
     kernel: bool,
     ticks: u64,
 }
@@ -558,11 +554,12 @@ fn parse_stat(text: &str) -> Option<Stat> {
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?;
     let (zombie, stopped) = (matches!(state, "Z" | "X" | "x"), state == "T");
-    let mut number = |skip: usize| fields.nth(skip)?.parse::<u64>().ok();
-    // The fields 4, 9 and 22.
-    let (parent, flags, ticks) = (number(0)?, number(4)?, number(12)?);
+    let number = |field: &str| field.parse::<u64>().ok();
+    // The fields 4, 7, 9 and 22.
+    let (parent, terminal) = (number(fields.next()?)?, fields.nth(2)? != "0");
+    let (flags, ticks) = (number(fields.nth(1)?)?, number(fields.nth(12)?)?);
     let (parent, kernel) = (i64::try_from(parent).ok()?, flags & KERNEL_THREAD != 0);
-    Some(Stat { zombie, stopped, parent, kernel, ticks })
+    Some(Stat { zombie, stopped, parent, terminal, kernel, ticks })
 }
 
 fn command(bytes: &[u8]) -> Option<String> {

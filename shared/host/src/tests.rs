@@ -273,6 +273,7 @@ impl Processes for Counted {
             parent: 1,
             zombie: false,
             stopped: false,
+            terminal: false,
             kernel: false,
             ticks: Some(1),
             command: Some("hermes chat -q work kanban task t_a".into()),

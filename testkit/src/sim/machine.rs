@@ -198,6 +198,7 @@ impl Machine {
             parent: 1,
             zombie,
             stopped: false,
+            terminal: false,
             kernel: false,
             ticks,
             command: Some(command),

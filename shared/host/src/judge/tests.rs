@@ -113,6 +113,7 @@ fn process(pid: i64, after_since: i64) -> Process {
         parent: 1,
         zombie: false,
         stopped: false,
+        terminal: false,
         kernel: false,
         ticks: Some(ticks(after_since)),
         command: Some("sleep 600".into()),

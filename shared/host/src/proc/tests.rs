@@ -7,7 +7,9 @@ fn stat_lines() {
     let line = |name: &str, state: &str, flags: u64| {
         format!("42 ({name}) {state} 7 42 42 0 -1 {flags} 1 2 3 4 5 6 7 8 20 0 1 0 147908 299 39 1844 1 1\n")
     };
-    let stat = |zombie, kernel| Some(Stat { zombie, stopped: false, parent: 7, kernel, ticks: 147_908 });
+    let stat = |zombie, kernel| {
+        Some(Stat { zombie, stopped: false, parent: 7, terminal: false, kernel, ticks: 147_908 })
+    };
     let stopped = stat(false, false).map(|s| Stat { stopped: true, ..s });
     for (text, expected) in [
         (line("head", "R", 4_194_304), stat(false, false)),
@@ -441,14 +443,11 @@ fn a_scan_says_where_it_failed() {
 
 #[test]
 fn a_shell_of_a_person_has_a_terminal() {
-    let root = fake(&[(11, 1, "bash", None)]);
-    for (stat, want) in
-        [("11 (a) b) S 1 11 11 34816 11 0", true), ("11 (a) b) S 1 11 11 0 -1 0", false), ("11 (a", false)]
-    {
-        fs::write(root.path().join("11/stat"), stat).unwrap();
-        assert_eq!(has_terminal(root.path(), 11), want, "{stat}");
+    for (terminal, want) in [("34816 11", true), ("-1 11", true), ("0 -1", false)] {
+        let stat =
+            format!("11 (a) b) S 1 11 11 {terminal} 0 1 2 3 4 5 6 7 8 20 0 1 0 147908 299 39 1844 1 1\n");
+        assert_eq!(parse_stat(&stat).unwrap().terminal, want, "{stat}");
     }
-    assert!(!has_terminal(root.path(), 12), "it ended meanwhile");
 }
 
 #[test]
