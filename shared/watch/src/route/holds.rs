@@ -288,7 +288,8 @@ impl<'a> Rules<'a> {
         refused.is_some_and(|id| id.is_surely_other(&self.router.worker(&d.task).id()))
     }
 
-    /// Whether the configuration of its profile changed since the newest attempt began: a key, a model or a provider.
+    /// Whether the configuration of its profile changed since the newest attempt began: a key, a model or a provider. That attempt asked whom
+    /// the profile named as it began.
     fn has_new_settings(&self, d: &Detail) -> bool {
         let changed = self.router.worker(&d.task).changed;
         changed.zip(d.newest_run()).is_some_and(|(changed, run)| run.started_at < changed)
@@ -299,14 +300,8 @@ impl<'a> Rules<'a> {
         let refused = |s: &&Sighting| s.task == d.task.id && s.news != News::Good;
         let last = self.seen.routing.sightings.iter().filter(refused).max_by_key(|s| s.at)?;
         // What another attempt ended on since is what stops it now.
-        if d.newest_run().is_some_and(|run| run.started_at > last.began) {
-            return None;
-        }
-        // An attempt asks whom its profile named as it began.
-        let is_changed = self.router.worker(&d.task).changed.is_some_and(|at| last.began < at);
-        let is_others = last.profile.is_some() && last.profile != d.task.assignee;
-        let is_pinned = d.events.iter().any(|e| e.kind == EventKind::ModelOverrideSet && last.began < e.at);
-        (is_changed || is_others || is_pinned).then(|| last.id.clone())
+        let is_newest = d.newest_run().is_some_and(|run| run.started_at <= last.began);
+        (is_newest && (has_another(d) || self.has_new_settings(d))).then(|| last.id.clone())
     }
 
     fn set_free(&mut self, w: &Waiting<'a>, probe: bool) {

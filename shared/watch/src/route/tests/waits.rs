@@ -448,6 +448,7 @@ fn what_the_breaker_gave_up_goes_on_by_itself_when_its_provider_answers() {
         profile: Some("mira".into()),
         ..refused("b", Cause::RateLimit, 100)
     };
+    s.tasks[0].runs[0].started_at = elsewhere.began;
     s.routing.sightings = vec![elsewhere.clone()];
     assert_eq!(told(&s).steps, []);
     s.routing.profiles.get_mut("mira").unwrap().changed = Some(ago(161));
@@ -459,8 +460,10 @@ fn what_the_breaker_gave_up_goes_on_by_itself_when_its_provider_answers() {
     }
     // Given to another profile, or pinned, by hand.
     s.routing.profiles.get_mut("mira").unwrap().changed = None;
+    s.tasks[0].runs[0].profile = Some("sol".into());
     s.routing.sightings = vec![Sighting { profile: Some("sol".into()), ..elsewhere.clone() }];
     assert_eq!(actions(&told(&s)), [("t_00000001", "release"), ("t_0000cafe", "close-card")]);
+    s.tasks[0].runs[0].profile = Some("mira".into());
     s.routing.sightings = vec![elsewhere];
     s.tasks[0].events.insert(0, event("model_override_set", 90, json!({})));
     assert_eq!(actions(&told(&s)), [("t_00000001", "release"), ("t_0000cafe", "close-card")]);
