@@ -167,12 +167,10 @@ fn slept(world: &mut World<'_>, work: &mut [Work], suspended: Option<(i64, i64)>
     for w in work.iter_mut() {
         let Some(run) = w.detail.newest_run().filter(|_| world.abroad(&w.detail).is_none()) else { continue };
         let key = format!("{prefix}{boot}:{}:{}", w.detail.task.id, run.id);
-        if run.ended_at.is_none() {
-            world.cache.sight(&key, Time(before));
-        } else if !world.cache.is_known(&key) {
+        if run.ended_at.is_some() && !world.cache.is_known(&key) {
             continue;
         }
-        let since = world.cache.sight(&key, Time(until_now));
+        let since = world.cache.sight(&key, Time(before));
         let mut until = Time(until_now);
         if run.ended_at.is_some() {
             // What comes after its end is not its time.
@@ -299,7 +297,7 @@ fn files(world: &mut World<'_>, seen: &mut Seen, now: Time, until: Instant) {
     let keys = &world.config.budget;
     let since = seen.since;
     let slow = |w: &Work| w.detail.place.path.as_deref().map(|path| format!("slow-tree:{path}"));
-    let all = worked_on(&seen.work, now);
+    let mut all = worked_on(&seen.work, now);
     let mut order = order(seen.work.len(), now);
     // What took too long the last time comes last.
     order.sort_by_cached_key(|i| slow(&seen.work[*i]).is_some_and(|key| world.cache.was_sighted(&key)));
@@ -327,7 +325,10 @@ fn files(world: &mut World<'_>, seen: &mut Seen, now: Time, until: Instant) {
             FilesSeen::unknown("other trees took all the time of this pass")
         } else {
             match (world.changes)(Path::new(path), began(d), keys.tree_limit.min(left)) {
-                Ok(changes) => FilesSeen { changes: Some(changes), why_not: None },
+                Ok(changes) => {
+                    all[i].folder = Some(changes.root.clone());
+                    FilesSeen { changes: Some(changes), why_not: None }
+                }
                 Err(why) => {
                     is_slow = why.is::<Late>();
                     FilesSeen::unknown(why)
@@ -342,7 +343,7 @@ fn files(world: &mut World<'_>, seen: &mut Seen, now: Time, until: Instant) {
             None => {}
         }
     }
-    shared_folders(&mut seen.work, now);
+    shared_folders(&mut seen.work, &all);
 }
 
 /// The order of the looks in the pass of this moment. Timers run at even intervals, so that a step of so many minutes could come
@@ -363,7 +364,6 @@ struct WorkedOn {
 }
 
 fn worked_on(work: &[Work], now: Time) -> Vec<WorkedOn> {
-    let root = |w: &Work| w.files.changes.as_ref().map(|c| c.root.clone());
     // Git names a folder without symbolic links.
     let named = |path: &str| {
         let real = std::fs::canonicalize(path).ok();
@@ -371,7 +371,7 @@ fn worked_on(work: &[Work], now: Time) -> Vec<WorkedOn> {
     };
     let one = |w: &Work| WorkedOn {
         task: w.detail.task.id.clone(),
-        folder: root(w).or_else(|| w.detail.place.path.as_deref().map(named)),
+        folder: w.detail.place.path.as_deref().map(named),
         ended: w.detail.newest_run().map(|r| r.ended_at.unwrap_or(now)),
     };
     work.iter().map(one).collect()
@@ -387,13 +387,12 @@ fn worked_on_too(all: &[WorkedOn], i: usize, from: Time, is_same: impl Fn(&str) 
     Some(format!("{id} was worked on in the same tree since: whose changes they are cannot be told"))
 }
 
-fn shared_folders(work: &mut [Work], now: Time) {
-    let all = worked_on(work, now);
+fn shared_folders(work: &mut [Work], all: &[WorkedOn]) {
     for (i, w) in work.iter_mut().enumerate() {
         let Some(root) = w.files.changes.as_ref().map(|c| &c.root) else { continue };
         let is_within =
             |path: &str| path == root || path.strip_prefix(root).is_some_and(|p| p.starts_with('/'));
-        if let Some(why) = worked_on_too(&all, i, began(&w.detail), is_within) {
+        if let Some(why) = worked_on_too(all, i, began(&w.detail), is_within) {
             w.files = FilesSeen::unknown(why);
         }
     }
