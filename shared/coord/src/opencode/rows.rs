@@ -5,7 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::evidence::{Answer, Call, Failure, From, Message, Part, Rows, Stands, What};
-use base::hash::{Fnv, fnv};
+use base::hash::Fnv;
+use logs::agents::print;
 use logs::session::{Flag, Millis, Num, Obj, Text};
 
 /// How opencode names a call that it could make nothing of. What its event stream calls `tool` for a moment, it stores as
@@ -190,7 +191,7 @@ fn call(raw: &RawPart<'_>) -> Call {
         started: state.and_then(|s| millis(s.time.0.as_ref()?.start)),
         allowed: input.get("timeout").and_then(Value::as_u64),
         mark: mark.value(),
-        print: state.and_then(|s| s.output.get().or(s.error.get())).map(|said| fnv(said.bytes())),
+        print: state.and_then(|s| s.output.get().or(s.error.get())).map(|said| print(std::iter::once(said))),
     }
 }
 

@@ -194,7 +194,7 @@ pub(crate) enum Does {
 const MAX_PRINT: usize = 16 << 10;
 
 /// Tells texts apart, but for how long something took. Of long ones the front and the length.
-pub(crate) fn print<'t>(texts: impl Iterator<Item = &'t str>) -> u64 {
+pub fn print<'t>(texts: impl Iterator<Item = &'t str>) -> u64 {
     let part = |text: &'t str| {
         let front = &text.as_bytes()[..text.len().min(MAX_PRINT)];
         let rest = text.len() - front.len();

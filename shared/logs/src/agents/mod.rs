@@ -30,6 +30,7 @@ pub(crate) mod vitals;
 
 pub use ask::UsageAsk;
 use base::reason::Reason;
+pub use fact::print;
 pub use reader::Reader;
 
 /// Every agent that writes lines of JSON, in the order in which its sessions are looked for.
