@@ -124,8 +124,8 @@ impl<'a> Shadow<'a> {
         // While the folder is empty: half a repository is one git complains of.
         let mut values = shadow.values(&place.common.join("config"), until)?;
         values.extend(shadow.values(&place.own.join("config.worktree"), until)?);
-        let named = shadow.ask_with(&user::LIST, user.variables(), until);
-        let ignored = user.ignored(named.ok().flatten().map(|said| said.bytes));
+        let named = || shadow.ask_with(&user::LIST, user.variables(), until).ok().flatten();
+        let ignored = if user.is_nobody() { None } else { user.ignored(named().map(|said| said.bytes)) };
         fs::create_dir(at.join("info")).map_err(wrong)?;
         for (from, names) in [
             (&place.common, &["objects", "refs", "packed-refs", "reftable", "shallow", "logs"][..]),

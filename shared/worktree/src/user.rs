@@ -22,6 +22,11 @@ impl User {
         User(VARIABLES.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))).collect())
     }
 
+    /// Whether nothing tells where the configuration is.
+    pub(super) fn is_nobody(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn variable(&self, name: &str) -> Option<&OsStr> {
         self.0.iter().find(|(n, _)| *n == name).map(|(_, value)| value.as_os_str())
     }

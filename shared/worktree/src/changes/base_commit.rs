@@ -135,9 +135,14 @@ fn forks(
     Ok(forks.into_iter().filter(|f| is_commit(f)).map(|f| (Base::Fork, f)).collect())
 }
 
+/// The log of a branch: each commit that it was at, the oldest first.
+fn log_of(place: &Place, branch: &str) -> Option<Vec<u8>> {
+    find::beneath(&place.common, &format!("logs/refs/heads/{branch}"))
+}
+
 /// The commits that were made on a branch, or in this tree without one, as far as the log of either tells.
 fn own_commits(place: &Place, branch: Option<&str>) -> BTreeSet<String> {
-    let of_branch = branch.and_then(|b| find::beneath(&place.common, &format!("logs/refs/heads/{b}")));
+    let of_branch = branch.and_then(|branch| log_of(place, branch));
     let of_tree = find::beneath(&place.own, "logs/HEAD");
     let made = |line: &str| {
         let (about, why) = line.split_once('\t')?;
@@ -182,7 +187,7 @@ fn created(
     started: Time,
     until: Instant,
 ) -> Result<Option<String>, Reason> {
-    let log = branch.and_then(|b| find::beneath(&place.common, &format!("logs/refs/heads/{b}")));
+    let log = branch.and_then(|branch| log_of(place, branch));
     let Some(commit) = log.as_deref().and_then(|log| birth(log, started)) else {
         return Ok(None);
     };
