@@ -78,9 +78,9 @@ pub fn shown(line: &str) -> String {
     format!("{}{}", &line[..indent], words(&line[indent..], MAX_JUDGED))
 }
 
-/// How many lines follow a failure that stands on the first line, without those that belong to it and blank ones.
-pub fn lines_after_failure(text: &str) -> usize {
-    let mut lines = text.lines().map(shown).filter(|line| !line.trim().is_empty());
+/// How many lines follow a failure that stands on the first one, without those that belong to it and blank ones.
+pub fn lines_after_failure<'t>(lines: impl Iterator<Item = &'t str>) -> usize {
+    let mut lines = lines.map(shown).filter(|line| !line.trim().is_empty());
     let mut open = lines.next().map(|text| Open { text, ..Open::default() });
     let is_after = |line: &String| {
         open = open

@@ -24,6 +24,20 @@ impl Yard {
         ran(command.env("HERMES_KANBAN_TASK", &self.task).env("HERMES_KANBAN_RUN_ID", "1")).ok()
     }
 
+    fn turn_ends(&self, harness: i64) {
+        fs::write(self.tree().join("stop"), "").unwrap();
+        until("its turn ends", || is_gone(harness));
+    }
+
+    /// A session that has asked its question and ended its turn.
+    fn asked(&self) -> String {
+        let session = self.session("claude");
+        let (_, harness) = self.processes();
+        self.asks();
+        self.turn_ends(harness);
+        session
+    }
+
     fn card(&self) -> String {
         self.b.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED]%'")
     }
@@ -111,8 +125,7 @@ fn its_claims_carry_a_fingerprint() {
         assert_eq!(y.b.starts(&y.task), [first.clone(), first.clone()], "{runtime}");
         let kept = format!("{first} {} {worker}", y.b.task(&y.task, "claim_lock"));
         y.asks();
-        fs::write(y.tree().join("stop"), "").unwrap();
-        until("its turn ends", || is_gone(harness));
+        y.turn_ends(harness);
         assert_eq!(y.b.starts(&y.task), ["NULL".to_owned(), first.clone()], "{runtime}");
         // The same session once more: another process, another run.
         fs::remove_file(y.tree().join("stop")).unwrap();
@@ -142,8 +155,7 @@ fn who_asks_for_help_waits_and_is_answered_with_a_claim() {
         );
         let busy = y.coord(&["message", &y.task, "ISO"]);
         assert!(busy.code == 75 && busy.err.contains("is busy"), "{busy:?}");
-        fs::write(y.tree().join("stop"), "").unwrap();
-        until("its turn ends", || is_gone(harness));
+        y.turn_ends(harness);
         let all = y.coord(&["status", "--active", "--json"]).json();
         let row = &all["sessions"][0];
         assert_eq!((&row["session"], &row["state"]), (&json!(session), &json!("waiting")), "{all}");
@@ -193,11 +205,7 @@ fn who_asks_for_help_waits_and_is_answered_with_a_claim() {
 #[test]
 fn an_answer_that_cannot_be_given_leaves_the_task_as_it_was() {
     let y = Yard::new(WORKS);
-    let session = y.session("claude");
-    let (_, harness) = y.processes();
-    y.asks();
-    fs::write(y.tree().join("stop"), "").unwrap();
-    until("its turn ends", || is_gone(harness));
+    let session = y.asked();
     let card = y.card();
     // Nothing can be written where its harness says its last words.
     let words = y.b.path().join("kanban/logs").join(format!("{}.spawn.log", y.task));
@@ -311,11 +319,7 @@ fn who_loses_a_race_is_told_to_try_again() {
 fn who_finds_the_tree_of_its_own_task_held_tries_again() {
     use rustix::fs::{FlockOperation, flock};
     let y = Yard::new(WORKS);
-    let session = y.session("claude");
-    let (_, harness) = y.processes();
-    y.asks();
-    fs::write(y.tree().join("stop"), "").unwrap();
-    until("its turn ends", || is_gone(harness));
+    let session = y.asked();
     let tree = fs::File::open(y.tree()).unwrap();
     flock(&tree, FlockOperation::NonBlockingLockExclusive).unwrap();
     let held = "another spawn begins work in this tree; nothing was started; try again";

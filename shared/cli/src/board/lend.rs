@@ -10,7 +10,7 @@ use super::copy::named;
 use super::decide::must_be_a_name;
 use super::living::Living;
 use super::work::is_of;
-use super::{Common, Hand, TRIES, answered, refused, step};
+use super::{Common, Hand, TRIES, answered, refused, step, warn};
 use crate::random_hex;
 use ::board::discover::{self, Which};
 use ::board::hermes::{self, Decider, Trail};
@@ -391,7 +391,7 @@ impl Lending<'_> {
             return Ok(false);
         }
         if let Err(e) = self.onto.must_exist(&self.profile, false) {
-            let _ = say(&mut std::io::stderr().lock(), '4', HAND, &e.to_string());
+            warn(&e.to_string());
             return Ok(true);
         }
         if self.dry {

@@ -2,14 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Hand, refused};
+use super::{Hand, refused, warn};
 use base::error::{Error, Result};
 use base::time::Time;
 use board::{Board, Detail, Shared, Task};
 use config::{Config, span};
 use host::{Freed, Host};
-use ops::report::say;
-use policy::authorship::HAND;
 
 /// Of how many tasks processes are looked for at first: of more than the places at which a worker begins, see `run/queue.rs`.
 const FIRST: usize = 512;
@@ -76,7 +74,7 @@ impl Hand<'_> {
         for (id, pid) in tasks.iter().filter_map(|id| living.at_work.get_key_value(id)) {
             if said.insert((id.clone(), *pid)) && !self.common.quiet {
                 let line = at_work(id, *pid).hint("it is passed over until that process ends").to_string();
-                let _ = say(&mut std::io::stderr().lock(), '4', HAND, &line);
+                warn(&line);
             }
         }
     }

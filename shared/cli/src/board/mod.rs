@@ -33,7 +33,7 @@ use board::hermes::Trail;
 use config::Config;
 use environment::Own;
 use logs::cache::Cache;
-use ops::report::printable;
+use ops::report::{printable, say};
 use policy::authorship::HAND;
 
 /// How often a task is written to anew where others write to it too: a heartbeat moves its row.
@@ -176,6 +176,11 @@ fn the_board(common: &Common, config: &Config) -> Result<BoardId> {
     found.into_iter().next().ok_or_else(|| {
         Error::new(Kind::Usage, "board", "found several boards").hint("name one with --board or --db")
     })
+}
+
+/// A warning of one line on standard error.
+fn warn(line: &str) {
+    let _ = say(&mut std::io::stderr().lock(), '4', HAND, line);
 }
 
 pub(super) fn refused(at: &str, why: impl std::fmt::Display) -> Error {

@@ -28,7 +28,7 @@ use super::args::{Claim, Run};
 use super::environment::{self, Told};
 use super::living::Living;
 use super::work::{Harness, Terms};
-use super::{Common, Hand, TRIES, env, owner, print_json, refused};
+use super::{Common, Hand, TRIES, env, owner, print_json, refused, warn};
 use crate::random_hex;
 use crate::signals::listen;
 use base::cause::{Cause, Owner};
@@ -45,7 +45,6 @@ use logs::cache::Cache;
 use logs::operator_patterns::Patterns;
 use logs::{Evidence, LogEnd};
 use ops::pass::look::handover_on;
-use ops::report::say;
 use policy::authorship::HAND;
 use policy::runtime::{self, LogFiles};
 use policy::runtime::{LogAsk, LogReader};
@@ -794,11 +793,6 @@ fn stopped_in_words(how: std::result::Result<(), Reason>) -> String {
 fn waits(seen: &Detail) -> Option<String> {
     let parent = seen.parents.iter().find(|p| !p.status.frees_children())?;
     Some(format!("waits for {}, which is {}", parent.id, parent.status))
-}
-
-/// One line on standard error.
-fn warn(line: &str) {
-    let _ = say(&mut std::io::stderr().lock(), '4', HAND, line);
 }
 
 /// Waits so long; `false` where we were told to stop.

@@ -100,7 +100,7 @@ fn of_folder(ask: &UsageAsk<'_>, cache: &mut Cache) -> Result<Option<Usage>, Rea
         usage.least(format!("only the newest {MAX_FILES} sessions of the folder are looked at"));
     }
     if let Some(usage) = found.as_mut().filter(|_| here.is_older) {
-        usage.least("a session in its folder that is older than the task is not counted".to_owned());
+        usage.least("a session in its folder that is older than the task is not counted");
     }
     Ok(found)
 }

@@ -32,10 +32,8 @@ fn is_end(tail: &str) -> bool {
     // Of itself: a provider that says "Please retry after 20 seconds" says it to a person.
     let said = first.to_ascii_lowercase();
     let tries_again = ["retrying", "will retry"].iter().any(|word| said.contains(word));
-    // The bill of aider, which it prints at every end.
-    let tail: String =
-        tail.lines().filter(|line| !line.starts_with("Tokens: ")).flat_map(|line| [line, "\n"]).collect();
-    let more = plain::lines_after_failure(&tail);
+    // But for the bill of aider, which it prints at every end.
+    let more = plain::lines_after_failure(tail.lines().filter(|line| !line.starts_with("Tokens: ")));
     u64::try_from(tail.len()).is_ok_and(|len| len <= MAX_TAIL) && more <= usize::from(!tries_again)
 }
 
