@@ -9,6 +9,8 @@ use super::super::work::Work;
 use super::super::{Coord, refused, warn};
 use base::error::Result;
 use base::reason::Reason;
+use base::time::words;
+use config::span;
 use coord::{Mapping, MappingStatus, mapping};
 use host::Life;
 use policy::attempts::worker::AtWork;
@@ -21,8 +23,10 @@ impl Coord<'_> {
         }
         let stopped = self.stop_worker(m)?;
         let left = self.left_in_tree(m);
-        if !left.is_empty() && self.hand.look(&m.task)?.task.current_run == m.run {
-            let what = format!("{} in {}", they_work(&left), m.directory);
+        let left = (!left.is_empty()).then(|| format!("{} in {}", they_work(&left), m.directory));
+        if let Some(what) = &left
+            && self.hand.look(&m.task)?.task.current_run == m.run
+        {
             let why = format!("its worker is not at work any more, but {what}; {} keeps its claim", m.task);
             return Err(refused(at, why).hint("end that, and abort it again"));
         }
@@ -41,9 +45,11 @@ impl Coord<'_> {
             "session": m.session, "task": m.task, "stopped": stopped, "was": word,
             "mapping": MappingStatus::Aborted,
         });
-        if !left.is_empty() {
-            let what = format!("{} in {}", they_work(&left), m.directory);
-            warn(&format!("{at}: {what}; coord spawn begins nothing there before that has ended"));
+        if let Some(what) = left {
+            let most = words(span::seconds(self.hand.config.heal.orphan_wait));
+            warn(&format!(
+                "{at}: {what}; coord spawn begins nothing there before that has ended, for {most} at most"
+            ));
         }
         self.hand.answer(&json, &format!("{at} {word}; its mapping is aborted, and {} is free\n", m.task))
     }
