@@ -421,6 +421,153 @@ fn a_harness_that_is_told_to_stop_stops_its_command_first() {
     }
 }
 
+/// A wrapper that clears the environment, as `bwrap --clearenv`, `su -` and `env -i` do: nothing names the run of its agent.
+const UNNAMED: &str =
+    "env -i /bin/sh -c 'echo $$ > agent; mv agent works; trap \"\" TERM; while :; do sleep 0.1; done'";
+
+#[test]
+fn an_agent_without_a_name_is_stopped_with_its_wrapper() {
+    for apart in ["", "setsid "] {
+        let d = Desk::new();
+        let mut harness = d.started(&[], &format!("{apart}{UNNAMED} & wait"));
+        until("its agent works", || d.folder.join("works").exists());
+        let agent: i64 = d.read("works").trim().parse().unwrap();
+        signal(harness.pid(), Signal::TERM);
+        assert_eq!(harness.0.wait().unwrap().code(), Some(1));
+        assert!(is_gone(agent), "{apart:?}");
+        assert_eq!(d.status(), "ready");
+    }
+}
+
+#[test]
+fn an_agent_without_a_name_is_waited_for_where_its_wrapper_failed() {
+    for apart in ["", "setsid "] {
+        let d = Desk::new();
+        let mut harness = d.started(
+            &[],
+            &format!("{apart}{UNNAMED} & while [ ! -e works ]; do sleep 0.1; done; kill -9 $$"),
+        );
+        until("its agent works", || d.folder.join("works").exists());
+        until("its wrapper is gone", || is_gone(d.pid()));
+        let agent: i64 = d.read("works").trim().parse().unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(harness.is_running() && !is_gone(agent), "{apart:?}");
+        assert_eq!((d.status(), d.b.task(&d.task, "worker_pid")), ("running".into(), agent.to_string()));
+        signal(agent, Signal::KILL);
+        assert_eq!(harness.0.wait().unwrap().code(), Some(1));
+        assert_eq!(d.status(), "ready");
+        assert_eq!(d.run_row("error"), "worker killed by signal 9 (board run)");
+    }
+}
+
+/// A worker started it for another task.
+#[test]
+fn a_harness_within_a_harness_is_not_stopped_with_it() {
+    let d = Desk::new();
+    let added = d.b.hand(&["add", "Trim the wicks", "--assignee", "nova", "--body", "x"]);
+    let second = added.ok().trim().to_owned();
+    let board = crate::support::program("board");
+    let nested = format!(
+        "setsid nohup {} --db {} run --assignee nova -- sh -c 'echo $$ > second; mv second works; exec sleep 600' \
+         > /dev/null 2>&1 & echo $! > nested; wait",
+        board,
+        d.b.db.display()
+    );
+    let mut harness = d.started(&[], &nested);
+    until("the second one works", || d.folder.join("works").exists() || d.b.path().join("works").exists());
+    let worker: i64 = d.b.task(&second, "worker_pid").parse().unwrap();
+    signal(harness.pid(), Signal::TERM);
+    assert_eq!(harness.0.wait().unwrap().code(), Some(1));
+    assert_eq!((d.status(), d.b.task(&second, "status")), ("ready".into(), "running".into()));
+    assert!(!is_gone(worker));
+    let nested: i64 = d.read("nested").trim().parse().unwrap();
+    signal(nested, Signal::TERM);
+    until("it is stopped by itself", || is_gone(worker) && is_gone(nested));
+}
+
+/// `setsid` forks where it leads a process group, as each command here does.
+#[test]
+fn a_command_that_its_wrapper_puts_into_the_background_is_the_worker() {
+    for (ends, code, status) in [("exit 0", 0, "done"), ("exit 3", 1, "ready")] {
+        let d = Desk::new();
+        let agent = d.folder.join("agent");
+        fs::write(
+            &agent,
+            format!(
+                "#!/bin/sh\necho $$ > pid; mv pid works; while [ ! -e stop ]; do sleep 0.1; done; {ends}\n"
+            ),
+        )
+        .unwrap();
+        assert!(Command::new("chmod").arg("+x").arg(&agent).status().unwrap().success());
+        let mut command = d.b.command("board");
+        command
+            .arg("--db")
+            .arg(&d.b.db)
+            .args(["run", "--assignee", "luna", "--", "nice", "setsid"])
+            .arg(&agent)
+            .arg("-x");
+        let mut harness = Kept(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        until("it works", || d.folder.join("works").exists());
+        let agent: i64 = d.read("works").trim().parse().unwrap();
+        until("it is the worker", || d.b.task(&d.task, "worker_pid") == agent.to_string());
+        assert!(harness.is_running());
+        let said = d.b.later(900, &["-v"]).ok();
+        assert!(said.contains("worker alive"), "{said}");
+        fs::write(d.folder.join("stop"), "").unwrap();
+        assert_eq!((harness.0.wait().unwrap().code(), d.status().as_str()), (Some(code), status));
+    }
+    // Another process that a command leaves is told.
+    let d = Desk::new();
+    let said = d.run("setsid sleep 600 > /dev/null 2>&1 & echo $! > left");
+    assert_eq!((said.code, d.status().as_str()), (0, "done"));
+    let left = d.read("left");
+    assert!(
+        said.err.contains(&format!("process {} that its command started still runs", left.trim())),
+        "{said:?}"
+    );
+    signal(left.trim().parse().unwrap(), Signal::KILL);
+}
+
+/// As where a machine is switched off, or a unit ends that kills all of its processes at once.
+#[test]
+fn a_command_that_was_told_to_stop_with_its_harness_is_neither_done_nor_failed() {
+    for ends in ["trap 'exit 0' TERM", "true"] {
+        let d = Desk::new();
+        let mut harness = d.started(&[], &format!("{ends}; echo > ready; while :; do sleep 0.05; done"));
+        until("it is ready", || d.folder.join("ready").exists());
+        signal(d.pid(), Signal::TERM);
+        signal(harness.pid(), Signal::TERM);
+        assert_eq!(harness.0.wait().unwrap().code(), Some(1));
+        assert_eq!(
+            (d.status(), d.b.task(&d.task, "consecutive_failures")),
+            ("ready".into(), "0".into()),
+            "{ends}"
+        );
+    }
+}
+
+/// `helper & exec board run ...`: its child was there before.
+#[test]
+fn what_a_harness_was_started_with_is_not_its_commands() {
+    let d = Desk::new();
+    let board = crate::support::program("board");
+    let script = format!(
+        "sleep 600 > /dev/null 2>&1 & echo $! > helper; exec {board} --db {} run --assignee luna -- sh -c 'exit 3'",
+        d.b.db.display()
+    );
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", &script])
+        .current_dir(&d.folder)
+        .env("HOME", d.b.path())
+        .env("XDG_STATE_HOME", d.b.path());
+    let said = ran(&mut command).fails(1);
+    assert!(said.contains("code 3") && !said.contains("still runs"), "{said}");
+    let helper: i64 = d.read("helper").trim().parse().unwrap();
+    assert!(!is_gone(helper));
+    signal(helper, Signal::KILL);
+}
+
 #[test]
 fn a_worker_of_another_board_with_the_same_task_is_let_be() {
     let (a, mut b) = (Desk::new(), Desk::new());

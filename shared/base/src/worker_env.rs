@@ -39,3 +39,6 @@ pub const SHARED: Names = Names {
 
 /// The task, a space, and what its claim is held by; on every board.
 pub const CLAIM: &str = "WATCHBILL_CLAIM";
+
+/// Set for a harness that a worker started. It works for another task, and is not stopped with that worker.
+pub const HARNESS: &str = "WATCHBILL_HARNESS";

@@ -25,7 +25,7 @@ use base::time::Time;
 pub use machine::View;
 use proc::ProcFs;
 pub use proc::{Kin, Marks, Probe, Process, Processes, Scan};
-pub use stop::OwnChild;
+pub use stop::{Left, OwnChild};
 pub use types::{
     Ask, AtWork, Birth, Boot, Freed, Holders, HostFacts, HostPolicy, Life, Look, Orphan, PidNamespace, Proof,
     Recheck, Recorded, Split, Started, Target,

@@ -1,7 +1,7 @@
 //! Reading processes: one scan of `/proc`, and one close look at a single pid through a pidfd.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -16,7 +16,7 @@ use rustix::process::{Pid, PidfdFlags, getpid, getuid, pidfd_open, test_kill_pro
 
 use super::Place;
 use base::clip::lossy;
-use base::worker_env::{HERMES, Names, SHARED};
+use base::worker_env::{HARNESS, HERMES, Names, SHARED};
 
 /// `PF_KTHREAD` in field 9 of `/proc/PID/stat` (linux/sched.h).
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -148,7 +148,7 @@ impl Process {
     }
 
     fn of(pid: i64, stat: Stat, cmdline: &[u8], environ: Option<(&[u8], &Names)>) -> Process {
-        let Stat { zombie, stopped, parent, terminal, kernel, ticks } = stat;
+        let Stat { zombie, stopped, parent, group: _, terminal, kernel, ticks } = stat;
         let marks = environ.map_or(Marks::Unreadable, |(bytes, names)| marks(bytes, names));
         Process {
             pid,
@@ -278,6 +278,91 @@ pub(super) fn scan(at: ProcFs<'_>, tasks: &BTreeSet<&str>) -> Scan {
     scan
 }
 
+/// A process that a child of this one started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Descendant {
+    pub(super) pid: i64,
+    /// Start in clock ticks after boot.
+    pub(super) ticks: u64,
+    /// It ended and waits to be collected.
+    pub(super) has_ended: bool,
+}
+
+/// Everything in the process group of a child of ours, what this process adopted where it adopts, and their descendants; not the
+/// child itself, nor the harness of another task. They need no mark in their environment. The child leads the group, so that its number is no other one's while a member is there.
+pub(super) fn started_by(root: &Path, child: i64, adopts: bool) -> io::Result<Vec<Descendant>> {
+    let all = stats(root)?;
+    let harness = format!("{HARNESS}=");
+    let is_harness = |pid: i64| {
+        environ(root, pid)
+            .is_ok_and(|all| all.split(|b| *b == 0).any(|var| var.starts_with(harness.as_bytes())))
+    };
+    Ok(family(&all, child, adopts.then(own_pid), &is_harness))
+}
+
+fn own_pid() -> i64 {
+    i64::from(getpid().as_raw_nonzero().get())
+}
+
+/// The state of each process.
+fn stats(root: &Path) -> io::Result<BTreeMap<i64, Stat>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(root)? {
+        let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse::<i64>().ok()) else {
+            continue;
+        };
+        match whole(&root.join(pid.to_string()).join("stat")) {
+            Ok(stat) => all.extend(parse_stat(&lossy(&stat)).map(|stat| (pid, stat))),
+            Err(e) if vanished(&e) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(all)
+}
+
+/// The children of this process.
+pub(super) fn children(root: &Path) -> io::Result<Vec<i64>> {
+    let us = own_pid();
+    Ok(stats(root)?.into_iter().filter(|(_, stat)| stat.parent == us).map(|(pid, _)| pid).collect())
+}
+
+/// The arguments of a process; none where they cannot be read.
+pub(super) fn words(root: &Path, pid: i64) -> Vec<OsString> {
+    let line = whole(&root.join(pid.to_string()).join("cmdline")).unwrap_or_default();
+    let line = line.strip_suffix(b"\0").unwrap_or(&line);
+    line.split(|b| *b == 0).map(|word| OsStr::from_bytes(word).to_owned()).collect()
+}
+
+/// See [`started_by`]. `adopter`: this process, where it adopts. A harness has another task, and so has what it started.
+fn family(
+    all: &BTreeMap<i64, Stat>,
+    child: i64,
+    adopter: Option<i64>,
+    is_harness: &dyn Fn(i64) -> bool,
+) -> Vec<Descendant> {
+    let mut found: BTreeSet<i64> = BTreeSet::from([child]);
+    let mut others: BTreeSet<i64> = BTreeSet::new();
+    loop {
+        let is_its =
+            |stat: &Stat| stat.group == child || Some(stat.parent) == adopter || found.contains(&stat.parent);
+        let is_new =
+            |(pid, stat): &(&i64, &Stat)| !found.contains(pid) && !others.contains(pid) && is_its(stat);
+        let more: Vec<i64> = all.iter().filter(is_new).map(|(pid, _)| *pid).collect();
+        if more.is_empty() {
+            break;
+        }
+        let (harnesses, more): (Vec<i64>, Vec<i64>) = more.into_iter().partition(|pid| is_harness(*pid));
+        others.extend(harnesses);
+        found.extend(more);
+    }
+    found.remove(&child);
+    let one = |pid: &i64| {
+        let stat = all.get(pid)?;
+        Some(Descendant { pid: *pid, ticks: stat.ticks, has_ended: stat.zombie })
+    };
+    found.iter().filter_map(one).collect()
+}
+
 /// This very process and those it descends from.
 pub(super) fn ancestry(root: &Path) -> BTreeSet<i64> {
     let parent = |pid: &i64| {
@@ -285,7 +370,7 @@ pub(super) fn ancestry(root: &Path) -> BTreeSet<i64> {
         parse_stat(&lossy(&stat)).map(|stat| stat.parent)
     };
     let mut own = BTreeSet::new();
-    let mut next = Some(i64::from(getpid().as_raw_nonzero().get()));
+    let mut next = Some(own_pid());
     while let Some(pid) = next.filter(|pid| own.insert(*pid)) {
         next = parent(&pid);
     }
@@ -543,6 +628,8 @@ struct Stat {
     zombie: bool,
     stopped: bool,
     parent: i64,
+    /// Its process group.
+    group: i64,
     terminal: bool,
     kernel: bool,
     ticks: u64,
@@ -555,11 +642,12 @@ fn parse_stat(text: &str) -> Option<Stat> {
     let state = fields.next()?;
     let (zombie, stopped) = (matches!(state, "Z" | "X" | "x"), state == "T");
     let number = |field: &str| field.parse::<u64>().ok();
-    // The fields 4, 7, 9 and 22.
-    let (parent, terminal) = (number(fields.next()?)?, fields.nth(2)? != "0");
+    // The fields 4, 5, 7, 9 and 22.
+    let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    let terminal = fields.nth(1)? != "0";
     let (flags, ticks) = (number(fields.nth(1)?)?, number(fields.nth(12)?)?);
-    let (parent, kernel) = (i64::try_from(parent).ok()?, flags & KERNEL_THREAD != 0);
-    Some(Stat { zombie, stopped, parent, terminal, kernel, ticks })
+    let kernel = flags & KERNEL_THREAD != 0;
+    Some(Stat { zombie, stopped, parent, group, terminal, kernel, ticks })
 }
 
 fn command(bytes: &[u8]) -> Option<String> {

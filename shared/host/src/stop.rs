@@ -5,15 +5,20 @@
 //! one process, and a signal through it can reach no other.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::process::Child;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, child_subreaper, getpid, pidfd_open, pidfd_send_signal,
+    set_child_subreaper, waitpid,
+};
 
-use super::proc::{Kin, Process, ancestry, scan};
+use super::proc::{Descendant, Kin, Process, ancestry, scan};
 use super::{Host, Proof, Target, proc};
 use base::reason::Reason;
 
@@ -28,10 +33,26 @@ const HARNESS: Duration = Duration::from_secs(40);
 /// How often it is looked for what a worker left running.
 const ROUNDS: usize = 4;
 
+/// What a child of our own started.
+#[derive(Debug, Default)]
+pub struct Left {
+    pub(super) alive: Vec<Descendant>,
+    /// Those that ended and were ours to collect.
+    pub ended: Vec<(i64, ExitStatus)>,
+}
+
+impl Left {
+    /// The pids of those that live.
+    pub fn alive(&self) -> impl Iterator<Item = i64> {
+        self.alive.iter().map(|p| p.pid)
+    }
+}
+
 /// A child of our own, held so that another thread can stop it: its number is nobody else's, even after it was waited for.
 #[derive(Debug)]
 pub struct OwnChild {
     fd: OwnedFd,
+    pid: i64,
     task: String,
     run: Option<i64>,
 }
@@ -42,7 +63,7 @@ impl OwnChild {
         has_ended(&self.fd, Duration::ZERO)
     }
 
-    /// Stops it: SIGTERM, then SIGKILL, then whatever carries its run in its environment.
+    /// Stops it: SIGTERM, then SIGKILL, then whatever carries its run in its environment, then what else it started.
     ///
     /// # Errors
     /// What of it still lives, in words.
@@ -50,7 +71,8 @@ impl OwnChild {
         if !self.has_ended() {
             end(&self.fd, Signal::TERM, ORDERLY).or_else(|_| end(&self.fd, Signal::KILL, KILLED))?;
         }
-        host.sweep(&host.any_of(&self.task, self.run))
+        host.sweep(&host.any_of(&self.task, self.run))?;
+        host.sweep_started(self.pid)
     }
 }
 
@@ -122,15 +144,85 @@ impl Host {
     }
 
     /// Stops a child of our own, which is nobody else until it is waited for, in the same way: SIGTERM, then SIGKILL, then
-    /// whatever carries the run in its environment.
+    /// whatever carries the run in its environment, then what else it started.
     ///
     /// # Errors
     /// What of it still lives, in words.
     pub fn stop_child(&self, child: &mut Child, task: &str, run: Option<i64>) -> Result<(), Reason> {
         match child.try_wait() {
             Ok(None) => self.own_child(child, task, run)?.stop(self),
-            _ => self.sweep(&self.any_of(task, run)),
+            _ => {
+                self.sweep(&self.any_of(task, run))?;
+                self.sweep_started(i64::from(child.id()))
+            }
         }
+    }
+
+    /// Has this process adopt what its children leave behind, so that [`Host::left_by_child`] finds it. Not where it has children
+    /// already, as after `helper & exec`: what theirs leave behind could not be told from it.
+    ///
+    /// # Errors
+    /// The kernel refuses, or does not show its processes.
+    pub fn adopt(&self) -> Result<(), Reason> {
+        if child_subreaper().is_ok_and(|set| set.is_some()) {
+            return Ok(());
+        }
+        let what = "what the command leaves behind cannot be adopted";
+        if !proc::children(&self.proc).map_err(|e| Reason::of(what, e))?.is_empty() {
+            return Ok(());
+        }
+        set_child_subreaper(Some(getpid())).map_err(|e| Reason::of(what, e))
+    }
+
+    /// What a child of ours started: what is in its process group, was adopted by this process, or descends from such. The child must
+    /// lead a process group of its own. Those that ended are collected.
+    ///
+    /// # Errors
+    /// Why that is not known, in words.
+    pub fn left_by_child(&self, child: i64) -> Result<Left, Reason> {
+        let adopts = child_subreaper().is_ok_and(|set| set.is_some());
+        let all = proc::started_by(&self.proc, child, adopts)
+            .map_err(|e| Reason::of("the process list is not complete", e))?;
+        let (ended, alive): (Vec<_>, Vec<_>) = all.into_iter().partition(|p| p.has_ended);
+        let collected = |p: Descendant| {
+            // That of another parent is not ours to collect, which the kernel says.
+            let pid = Pid::from_raw(i32::try_from(p.pid).ok()?)?;
+            let (_, status) = waitpid(Some(pid), WaitOptions::NOHANG).ok()??;
+            Some((p.pid, ExitStatus::from_raw(status.as_raw())))
+        };
+        Ok(Left { ended: ended.into_iter().filter_map(collected).collect(), alive })
+    }
+
+    /// The arguments of a process; none where they cannot be read.
+    pub fn words_of(&self, pid: i64) -> Vec<OsString> {
+        proc::words(&self.proc, pid)
+    }
+
+    /// Ends what a child of ours started. A process is known by its start, read while a pidfd holds it.
+    fn sweep_started(&self, child: i64) -> Result<(), Reason> {
+        for round in 0..ROUNDS {
+            let left = self.left_by_child(child)?.alive;
+            let Some(first) = left.first() else { return Ok(()) };
+            if round + 1 == ROUNDS {
+                return Err(
+                    format!("stopped, but process {} that it started is still alive", first.pid).into()
+                );
+            }
+            let signal = if round == 0 { Signal::TERM } else { Signal::KILL };
+            let held = left.iter().filter_map(|p| {
+                let (fd, process) = self.held(p.pid).ok()?;
+                (process.ticks == Some(p.ticks)).then_some(fd)
+            });
+            let held: Vec<OwnedFd> = held.collect();
+            for fd in &held {
+                let _ = pidfd_send_signal(fd, signal);
+            }
+            let until = Instant::now() + CHILD;
+            for fd in &held {
+                has_ended(fd, until.saturating_duration_since(Instant::now()));
+            }
+        }
+        Ok(())
     }
 
     /// A child that nobody has waited for yet, held to be stopped later.
@@ -138,8 +230,9 @@ impl Host {
     /// # Errors
     /// Why it cannot be held, in words.
     pub fn own_child(&self, child: &Child, task: &str, run: Option<i64>) -> Result<OwnChild, Reason> {
-        let (fd, _) = self.held(i64::from(child.id()))?;
-        Ok(OwnChild { fd, task: task.into(), run })
+        let pid = i64::from(child.id());
+        let (fd, _) = self.held(pid)?;
+        Ok(OwnChild { fd, pid, task: task.into(), run })
     }
 
     /// Processes that carry a run in their environment, zombies and those that lead to this very pass left out.

@@ -425,9 +425,10 @@ fn an_abort_stops_the_worker_its_tools_and_its_harness() {
     }
 }
 
-/// A tool without a mark of its run, in a session of its own, is not stopped: nothing proves whose it is. It may still write.
+/// A tool without a mark of its run, in a session of its own, outlives a harness that was killed: nothing proves whose it is, and it may
+/// still write.
 #[test]
-fn what_a_command_left_in_its_tree_is_waited_for() {
+fn what_a_killed_harness_left_in_its_tree_is_waited_for() {
     let tool = "env -i setsid /bin/sh -c 'echo $$ > tool; exec sleep 600' < /dev/null > /dev/null 2>&1 &";
     for killed in [false, true] {
         let y = Yard::new(&format!("{tool}\n{WORKS}"));
@@ -440,28 +441,42 @@ fn what_a_command_left_in_its_tree_is_waited_for() {
         };
         until("its tool begins", || at_work("sleep"));
         let tool: i64 = y.read("tool").trim().parse().unwrap();
-        let works = format!("process {tool} (sleep) works in ");
         if killed {
             let (_, harness) = y.processes();
             kill(harness);
             until("its harness is gone", || is_gone(harness));
             let said = y.coord(&["abort", &session]).fails(1);
+            let works = format!("process {tool} (sleep) works in ");
             assert!(said.contains(&works) && said.contains("keeps its claim"), "{said}");
             assert_eq!(y.status(), "running");
             kill(tool);
             y.coord(&["abort", &session]).ok();
         } else {
-            let said = y.coord(&["abort", &session]);
-            assert!(said.code == 0 && said.err.contains(&works), "{said:?}");
-            let before = y.b.dump();
-            let said = y.spawn("codex", &[]).fails(75);
-            assert!(said.contains(&format!("{works}this tree; nothing was started")), "{said}");
-            assert_eq!(y.b.dump(), before);
-            kill(tool);
+            y.coord(&["abort", &session]).ok();
+            assert!(is_gone(tool), "a harness that is told to stop stops what its command started");
         }
         assert_eq!((&y.row()["mapping"], y.status()), (&json!("aborted"), "ready".into()));
         y.spawn("codex", &[]).json();
     }
+}
+
+#[test]
+fn what_works_in_the_tree_of_the_last_session_is_waited_for() {
+    let y = Yard::new(WORKS);
+    let session = y.session("claude");
+    let tool = Kept(Command::new("sleep").arg("600").current_dir(y.tree()).spawn().unwrap());
+    let works = format!("process {} (sleep) works in ", tool.pid());
+    until("it is a sleep", || {
+        fs::read_to_string(format!("/proc/{}/comm", tool.pid())).is_ok_and(|comm| comm.trim() == "sleep")
+    });
+    let said = y.coord(&["abort", &session]);
+    assert!(said.code == 0 && said.err.contains(&works), "{said:?}");
+    let before = y.b.dump();
+    let said = y.spawn("codex", &[]).fails(75);
+    assert!(said.contains(&format!("{works}this tree; nothing was started")), "{said}");
+    assert_eq!(y.b.dump(), before);
+    drop(tool);
+    y.spawn("codex", &[]).json();
 }
 
 /// The event names a task whose worker the process is not.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
 use super::env;
-use base::worker_env::{CLAIM, HERMES, HERMES_BOARD, Names, SHARED};
+use base::worker_env::{CLAIM, HARNESS, HERMES, HERMES_BOARD, Names, SHARED};
 use board::Detail;
 
 /// What libpq and every client like it reads, passwords among it.
@@ -48,6 +49,25 @@ impl Own {
     pub(super) fn lost_claim(&self, seen: &Detail) -> Option<&str> {
         self.claim.as_deref().filter(|claim| seen.task.claim_lock.as_deref() != Some(claim))
     }
+}
+
+/// Starts this program anew, marked as a harness and without what the environment says of a task: where a worker started it for another
+/// task, it would be stopped with that worker.
+pub(super) fn leave_own_task() {
+    if std::env::var_os(HARNESS).is_some() {
+        return;
+    }
+    let (Ok(program), mut words) = (std::env::current_exe(), std::env::args_os()) else { return };
+    let mut command = Command::new(program);
+    words.next().map(|name| command.arg0(name));
+    command.args(words).env(HARNESS, "1");
+    for Names { task, run, workspace, .. } in [&HERMES, &SHARED] {
+        for name in [task, run, workspace] {
+            command.env_remove(name);
+        }
+    }
+    // Where that fails, it works as it is.
+    let _ = command.env_remove(CLAIM).exec();
 }
 
 /// The profile we work as, whatever the task.
@@ -98,6 +118,7 @@ impl Told<'_> {
         for Names { task, run, db, workspace, profile } in [&HERMES, &SHARED] {
             all.extend([task, run, db, workspace, profile].map(|name| (name.into(), None)));
         }
+        all.insert(HARNESS.into(), None);
         let Names { task, db, workspace, profile, run: _ } = names(self.shared);
         let claim = format!("{} {}", self.task, self.claim);
         for (name, value) in [

@@ -84,6 +84,8 @@ struct Gate {
     prompt: prompt::File,
     text: String,
     log: Option<Log>,
+    /// The command.
+    line: Vec<OsString>,
 }
 
 /// What was got ready for a task before it is taken.
@@ -119,6 +121,19 @@ struct Work {
     since: Time,
     /// Whether its harness was told to stop.
     told: Arc<AtomicBool>,
+}
+
+/// What goes on of a command that ended.
+#[derive(Default)]
+struct GoesOn {
+    /// When that was first seen, by the boot clock, in seconds.
+    since: Option<i64>,
+    /// The last look, by the boot clock.
+    looked: Option<i64>,
+    /// The process that is the worker now.
+    worker: Option<i64>,
+    /// How that one ended, where this is known.
+    status: Option<ExitStatus>,
 }
 
 /// An end that the board does not take yet.
@@ -160,6 +175,7 @@ pub(super) fn work(asked: &Run, common: &Common) -> Result<u8> {
     if profile.is_empty() {
         return Err(Error::new(Kind::Usage, "--assignee", "is blank").hint("name a profile"));
     }
+    environment::leave_own_task();
     runnable(&asked.command[0])?;
     if let Some((log, there)) = asked.log.as_deref().and_then(|log| Some((log, fs::metadata(log).ok()?))) {
         plain(log, &there)?;
@@ -202,6 +218,7 @@ impl Hand<'_> {
         told: &Arc<AtomicBool>,
         said: &mut BTreeSet<(String, i64)>,
     ) -> Result<Option<u8>> {
+        self.adopt();
         let mut failed: BTreeSet<String> = BTreeSet::new();
         let mut living = Living::default();
         let mut ready: Option<Ready> = None;
@@ -262,6 +279,13 @@ impl Hand<'_> {
         Ok((!failed.is_empty() && asked.wait.is_none()).then_some(Kind::Partial.code()))
     }
 
+    /// Has what a command leaves behind adopted, so that it can be followed and stopped.
+    fn adopt(&self) {
+        if let Err(why) = self.here.host.adopt() {
+            warn(&why.to_string());
+        }
+    }
+
     /// Gets ready for a task: starts the command behind its gate, where its folder is there.
     fn ready(&mut self, seen: Detail, nth: usize, asked: &Run, profile: &str) -> Result<Ready> {
         let lock = self.lock(Some(i64::from(std::process::id())));
@@ -285,7 +309,7 @@ impl Hand<'_> {
             log: asked.log.as_deref(),
         };
         let gate = self.gate(&seen.task.id, start)?;
-        claim.pid = Some(i64::from(gate.child.id()));
+        claim.pid = Some(gate.pid());
         match self.terms(&seen, &claim, Some(profile), Some(Harness { output: gate.log(), ..harness })) {
             Ok(terms) => Ok(Ready { seen, nth, terms, start: Ok(gate) }),
             Err(e) => {
@@ -341,7 +365,7 @@ impl Hand<'_> {
             command.stdout(copy()?).stderr(copy()?);
         }
         let child = command.spawn().map_err(|e| Error::io("/bin/sh", &e))?;
-        Ok(Gate { child, prompt, text, log: log.map(|(_, log)| log) })
+        Ok(Gate { child, prompt, text, log: log.map(|(_, log)| log), line: line.to_vec() })
     }
 
     /// What a worker is told which sees nothing else of the board: the same as `heal --print-prompt` where an attempt was made before, and all that was said since.
@@ -402,22 +426,32 @@ impl Hand<'_> {
         work.gate.open(work.run);
         let (mut began, mut start) = (self.here.host.boot_clock(), self.here.now);
         let (mut beat, mut wait, mut over, mut missed) = (began, every, None, false);
+        let mut on = GoesOn::default();
         let end = loop {
             let ended = work.gate.child.try_wait().map_err(|e| Error::io("the command", &e))?;
             if fence.as_ref().is_some_and(Fence::stops) {
                 break End::Unheard;
             }
-            if let Some(status) = ended {
-                break End::Itself(status);
-            }
             if work.told.load(Ordering::Relaxed) {
                 break End::Told;
+            }
+            if let Some(status) = ended
+                && !self.goes_on(&work, status, ttl, &mut on)
+            {
+                // Who stops a machine tells all of its processes at once.
+                std::thread::sleep(LOOK);
+                let is_told = work.told.load(Ordering::Relaxed);
+                break if is_told { End::Told } else { End::Itself(on.status.unwrap_or(status)) };
             }
             // Suspended time counts: after a laptop was opened again the next heartbeat is due at once.
             let at = self.here.host.boot_clock();
             if at - beat >= wait && fence.as_ref().is_none_or(|fence| fence.holds(at)) {
                 beat = at;
                 self.here.now = self.clock(start, began);
+                if ended.is_none() {
+                    // Collects what was adopted and ended.
+                    drop(self.here.host.left_by_child(work.gate.pid()));
+                }
                 let found = self.beat(&work, ttl);
                 if let (Beat::Missed(why), true, false) = (&found, shared, missed) {
                     let line = refused(&work.task, format!("no heartbeat: {why}; tried again every 5s"));
@@ -459,6 +493,68 @@ impl Hand<'_> {
                 Err(refused(&work.task, why).hint("heal goes on with it"))
             }
         }
+    }
+
+    /// Whether a command that ended works on all the same, in a process that it started. A wrapper such as `setsid` ends at once and
+    /// leaves the command itself. One that failed may leave its agent, which would write beside the next attempt: that is waited for as
+    /// long as `heal` waits for what a dead worker left. What names its run is for `heal` to wait for.
+    fn goes_on(&mut self, work: &Work, status: ExitStatus, ttl: i64, on: &mut GoesOn) -> bool {
+        let host = &self.here.host;
+        let now = host.boot_clock();
+        if on.looked == Some(now) {
+            return true;
+        }
+        on.looked = Some(now);
+        let Ok(left) = host.left_by_child(work.gate.pid()) else { return false };
+        let worker = if status.success() {
+            on.status = left.ended.iter().find(|(pid, _)| Some(*pid) == on.worker).map(|(_, status)| *status);
+            left.alive().find(|pid| is_command(&host.words_of(*pid), &work.gate.line))
+        } else {
+            let Ok(named) = host.left_by_run(&work.task, work.run) else { return false };
+            left.alive().find(|pid| !named.contains(pid))
+        };
+        let Some(worker) = worker else { return false };
+        let wait = span::seconds(self.config.heal.orphan_wait);
+        let is_first = on.since.is_none();
+        let since = *on.since.get_or_insert(now);
+        if is_first && !status.success() {
+            let (how, most) = (how_ended(status), fence::long(wait));
+            let line =
+                format!("{how}, but process {worker} that it started still runs: waits {most} at most");
+            warn(&refused(&work.task, line).to_string());
+        }
+        if on.worker.replace(worker) != Some(worker) {
+            self.is_worked_on_by(work, worker, ttl);
+        }
+        status.success() || now - since < wait
+    }
+
+    /// Records a process as the worker of a task: of the one before it `heal` would see that it is gone. Where the board does not take
+    /// that, `heal` waits for the heartbeats of this harness.
+    fn is_worked_on_by(&mut self, work: &Work, pid: i64, ttl: i64) {
+        let Ok(seen) = self.look(&work.task) else { return };
+        if work.holds(&seen) {
+            let (trail, fingerprint) = self.of_worker("run", pid, &work.gate);
+            let expires = self.here.now.plus(ttl);
+            let mut changes = hermes::taken_over(&seen, &work.lock, expires, pid, &trail);
+            hermes::fingerprint(&mut changes, fingerprint);
+            drop(self.apply(&work.task, Some(&seen), changes));
+        }
+    }
+
+    /// What a claim says of its worker's process, and the fingerprint of its start.
+    fn of_worker(&self, verb: &'static str, pid: i64, gate: &Gate) -> (Trail<'_>, Option<String>) {
+        let host = &self.here.host;
+        let (birth, mut trail) = (host.birth_of(pid), self.trail(verb));
+        let fingerprint = birth.as_ref().and_then(|b| host.facts().fingerprint(b.ticks));
+        let more = [
+            ("birth", json!(birth)),
+            ("pid", json!(pid)),
+            ("namespace", json!(host.facts().pid_namespace)),
+            ("output", json!(gate.log())),
+        ];
+        trail.more.extend(more.into_iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.to_owned(), v)));
+        (trail, fingerprint)
     }
 
     /// Ends the command before its claim does, where several hosts share the board.
@@ -559,12 +655,11 @@ impl Hand<'_> {
         let is_refused = |e: &Evidence| {
             e.cause.lies_with_provider() && work.gate.log().is_some_and(|log| is_last_word(log, e))
         };
-        let how = match (status.code(), status.signal()) {
-            // Some agents exit with 0 although their provider refused them: claude-code#79500, aider#5552, opencode#17854, gemini-cli#6125.
-            (Some(0), _) if !ended_on.as_ref().is_some_and(is_refused) => return self.finished(work),
-            (Some(code), _) => format!("worker exited with code {code} (board run)"),
-            (None, signal) => format!("worker killed by signal {} (board run)", signal.unwrap_or(0)),
-        };
+        // Some agents exit with 0 although their provider refused them: claude-code#79500, aider#5552, opencode#17854, gemini-cli#6125.
+        if status.success() && !ended_on.as_ref().is_some_and(is_refused) {
+            return self.finished(work);
+        }
+        let how = format!("{} (board run)", how_ended(status));
         if let Some(why) = self.is_heals(work, ended_on.map(|e| e.cause)) {
             self.settle(work, |hand, _| {
                 let trail = hand.about(work, &how, Some(status));
@@ -573,7 +668,7 @@ impl Hand<'_> {
             return Err(refused(id, format!("{how}; {why}: heal goes on with it")));
         }
         let limit = self.failure_limit();
-        let pid = Some(i64::from(work.gate.child.id()));
+        let pid = Some(work.gate.pid());
         self.settle(work, |hand, seen| {
             let mut changes = hermes::failed(seen, &how, pid, limit, &hand.about(work, &how, Some(status)));
             changes.extend(hand.packet_of(id));
@@ -602,6 +697,11 @@ impl Hand<'_> {
         })?;
         if let Some(why) = open.into_inner() {
             return Err(refused(id, format!("{why}: its claim was released, and it goes on after that")));
+        }
+        if let Some(left) =
+            self.here.host.left_by_child(work.gate.pid()).ok().and_then(|left| left.alive().next())
+        {
+            warn(&format!("{id}: process {left} that its command started still runs"));
         }
         let json =
             json!({"task": id, "run": work.run, "ended": "completed", "status": "done", "exit_code": 0});
@@ -749,7 +849,19 @@ impl Ready {
     }
 }
 
+/// How a command ended, in words.
+fn how_ended(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("worker exited with code {code}"),
+        (None, signal) => format!("worker killed by signal {}", signal.unwrap_or(0)),
+    }
+}
+
 impl Gate {
+    fn pid(&self) -> i64 {
+        i64::from(self.child.id())
+    }
+
     fn log(&self) -> Option<&Path> {
         self.log.as_ref().map(|log| log.path.as_path())
     }
@@ -852,6 +964,20 @@ pub(crate) fn runnable(command: &OsStr) -> Result<()> {
         }
         None => Ok(()),
     }
+}
+
+/// Whether the arguments of a process are a command, or what a wrapper in its front started: `agent -x` of `nice setsid agent -x`. A
+/// script has its interpreter before it.
+fn is_command(words: &[OsString], line: &[OsString]) -> bool {
+    let is_name = |word: &OsString, name: &OsString| {
+        word == name || Path::new(word).file_name() == Path::new(name).file_name()
+    };
+    let is = |words: &[OsString], line: &[OsString]| match (words, line) {
+        ([word, words @ ..], [name, line @ ..]) => is_name(word, name) && words == line,
+        _ => false,
+    };
+    (0..line.len())
+        .any(|from| is(words, &line[from..]) || words.get(1..).is_some_and(|w| is(w, &line[from..])))
 }
 
 fn runs(path: &Path) -> bool {

@@ -8,7 +8,7 @@ fn stat_lines() {
         format!("42 ({name}) {state} 7 42 42 0 -1 {flags} 1 2 3 4 5 6 7 8 20 0 1 0 147908 299 39 1844 1 1\n")
     };
     let stat = |zombie, kernel| {
-        Some(Stat { zombie, stopped: false, parent: 7, terminal: false, kernel, ticks: 147_908 })
+        Some(Stat { zombie, stopped: false, parent: 7, group: 42, terminal: false, kernel, ticks: 147_908 })
     };
     let stopped = stat(false, false).map(|s| Stat { stopped: true, ..s });
     for (text, expected) in [
@@ -26,6 +26,45 @@ fn stat_lines() {
     ] {
         assert_eq!(parse_stat(&text), expected, "{text}");
     }
+}
+
+#[test]
+fn what_a_child_started_is_its_group_what_was_adopted_and_what_descends_from_them() {
+    let stat = |parent: i64, group: i64, zombie: bool| Stat {
+        zombie,
+        stopped: false,
+        parent,
+        group,
+        terminal: false,
+        kernel: false,
+        ticks: 9,
+    };
+    // 10 is this process, 20 its child.
+    let all = BTreeMap::from([
+        (1, stat(0, 1, false)),
+        (10, stat(1, 10, false)),
+        (20, stat(10, 20, false)),
+        (21, stat(20, 20, false)),
+        (22, stat(21, 22, false)),
+        (23, stat(22, 22, true)),
+        (24, stat(1, 20, false)),
+        (30, stat(10, 30, false)),
+        (31, stat(30, 30, false)),
+        (40, stat(1, 40, false)),
+        (41, stat(40, 40, false)),
+    ]);
+    for (adopter, want) in [(None, vec![21, 22, 23, 24]), (Some(10), vec![21, 22, 23, 24, 30, 31])] {
+        let found = family(&all, 20, adopter, &|_| false);
+        assert_eq!(found.iter().map(|p| p.pid).collect::<Vec<_>>(), want, "{adopter:?}");
+        assert!(found.iter().all(|p| p.has_ended == (p.pid == 23)));
+    }
+    // The harness of another task and what it started are not its.
+    let found = family(&all, 20, Some(10), &|pid| pid == 30 || pid == 22);
+    assert_eq!(found.iter().map(|p| p.pid).collect::<Vec<_>>(), [21, 24]);
+    // The child was collected: its group is left.
+    let mut all = all;
+    all.remove(&20);
+    assert_eq!(family(&all, 20, None, &|_| false).len(), 4);
 }
 
 fn shown(cmdline: &[u8], environ: &[u8]) -> Process {

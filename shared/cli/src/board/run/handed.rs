@@ -3,8 +3,6 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use serde_json::json;
-
 use super::super::{Hand, refused};
 use super::{Start, Work, listen};
 use base::error::{Error, Kind, Result};
@@ -29,6 +27,7 @@ impl Hand<'_> {
     pub(crate) fn go_on(&mut self, handed: Handed<'_>) -> Result<u8> {
         let Handed { task, run, folder, prompt, command } = handed;
         let told = listen()?;
+        self.adopt();
         // Who may not renew a claim begins with nothing.
         self.attend(Duty::Works)?;
         let seen = self.look(task)?;
@@ -47,20 +46,12 @@ impl Hand<'_> {
         let start = Start { folder, prompt, profile: profile.as_deref(), claim: &lock, command, log: None };
         let gate = self.gate(task, start)?;
         let pid = i64::from(gate.child.id());
-        let mut trail = self.trail("work");
-        let birth = self.here.host.birth_of(pid);
-        let more = [
-            ("birth", json!(birth)),
-            ("pid", json!(pid)),
-            ("namespace", json!(self.here.host.facts().pid_namespace)),
-            ("output", json!(gate.log())),
-        ];
-        trail.more.extend(more.into_iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.to_owned(), v)));
+        let (mut trail, fingerprint) = self.of_worker("work", pid, &gate);
         trail.more.extend(TreeNote::of(folder_name, &beside(self.board.id())).map(|note| note.fact()));
         let ttl = self.config.board.claim_ttl;
         let expires = self.here.now.plus(span::seconds(ttl));
         let mut changes = hermes::taken_over(&seen, &lock, expires, pid, &trail);
-        hermes::fingerprint(&mut changes, birth.and_then(|b| self.here.host.facts().fingerprint(b.ticks)));
+        hermes::fingerprint(&mut changes, fingerprint);
         let since = self.here.now;
         let why = match self.apply(task, Some(&seen), changes) {
             Ok(Outcome::Applied { .. }) => {

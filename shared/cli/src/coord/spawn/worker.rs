@@ -14,7 +14,7 @@ use super::order::Order;
 use super::{Traces, settled, words};
 use base::error::{Error, Kind, Result};
 use base::quote;
-use base::worker_env::{CLAIM, HERMES, SHARED};
+use base::worker_env::{CLAIM, HARNESS, HERMES, SHARED};
 use board::Detail;
 use coord::headless::{self, Headless, Wish};
 use coord::{MappingStatus, Runtime, SessionId, mapping};
@@ -98,6 +98,7 @@ impl Coord<'_> {
         for name in CALLERS {
             command.env_remove(name);
         }
+        command.env(HARNESS, "1");
         let words = self.words_of(&order.task)?;
         command.stdin(Stdio::piped()).stdout(words.try_clone().map_err(|e| Error::io("its log", &e))?);
         let mut child =
