@@ -1,8 +1,10 @@
 //! What a pass costs: `cargo run --release --bin watchbill-bench`. `docs/evidence/performance.md` says how to read it.
 
+mod chart;
 mod count;
 mod crowd;
 mod ground;
+mod growth;
 mod hermes;
 mod logs;
 mod passes;
@@ -19,7 +21,7 @@ use clap::Parser;
 
 use crate::ground::Ground;
 use crate::passes::Size;
-use crate::report::Report;
+use crate::report::{Part, Report};
 
 /// Measures what a pass costs, beside a floor, Hermes and ripgrep
 #[derive(Debug, Parser)]
@@ -40,7 +42,10 @@ struct Args {
     /// Only the reading of logs
     #[arg(long, conflicts_with_all = ["full", "gate", "size", "write"])]
     logs: bool,
-    /// Put the tables into docs/evidence/performance.md
+    /// Only how the cost grows with what is stored, open and running, and with the number of boards; needs 1 GB of disk
+    #[arg(long, conflicts_with_all = ["full", "gate", "quick", "size", "logs"])]
+    growth: bool,
+    /// Put the tables into docs/evidence/performance.md; with --growth also draw docs/evidence/growth.svg
     #[arg(long, conflicts_with_all = ["quick", "gate"])]
     write: bool,
     /// Take the programs as they lie in the target folder
@@ -88,8 +93,16 @@ fn measure(args: &Args) -> Result<ExitCode> {
     let ground = Ground::new(!args.no_build)?;
     let mut report = Report::default();
     report.note(&report::circumstances(&ground.top));
+    let page = ground.top.join("docs/evidence/performance.md");
+    if args.growth {
+        let chart = growth::growth(&ground, &mut report)?;
+        if args.write {
+            std::fs::write(ground.top.join("docs/evidence/growth.svg"), chart.svg())?;
+            report.write(&page, Part::Growth)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     if args.logs {
-        report.note(&report::circumstances(&ground.top));
         logs::logs(&ground, size, &mut report)?;
         report.goals();
         return Ok(ExitCode::SUCCESS);
@@ -107,7 +120,7 @@ fn measure(args: &Args) -> Result<ExitCode> {
     passes::counts(&ground, &boards, &mut report)?;
     report.goals();
     if args.write {
-        report.write(&ground.top.join("docs/evidence/performance.md"))?;
+        report.write(&page, Part::Measured)?;
     }
     Ok(if args.gate && report.broken > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -7,9 +7,24 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-/// Between these two lines of `docs/evidence/performance.md` everything is written by the program.
-const BEGIN: &str = "<!-- measured: begin -->";
-const END: &str = "<!-- measured: end -->";
+/// Parts of `docs/evidence/performance.md` that the program writes. Each is between two lines with its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// What a run measures.
+    Measured,
+    /// What a run with `--growth` measures.
+    Growth,
+}
+
+impl Part {
+    fn marks(self) -> [String; 2] {
+        let name = match self {
+            Part::Measured => "measured",
+            Part::Growth => "growth",
+        };
+        ["begin", "end"].map(|word| format!("<!-- {name}: {word} -->"))
+    }
+}
 
 /// What was found.
 #[derive(Default)]
@@ -88,15 +103,16 @@ impl Report {
         }
     }
 
-    /// Puts everything into the page, between its two marks.
+    /// Puts everything into the page, between the two marks of a part.
     ///
     /// # Errors
     /// The page has no such marks, or cannot be written.
-    pub(crate) fn write(&self, page: &Path) -> Result<()> {
+    pub(crate) fn write(&self, page: &Path, part: Part) -> Result<()> {
+        let [begin, end] = part.marks();
         let old = fs::read_to_string(page)?;
-        let (front, rest) = old.split_once(BEGIN).context("the page has no place for it")?;
-        let (_, back) = rest.split_once(END).context("the page has no place for it")?;
-        fs::write(page, format!("{front}{BEGIN}\n\n{}\n{END}{back}", self.text.trim()))?;
+        let (front, rest) = old.split_once(&begin).context("the page has no place for it")?;
+        let (_, back) = rest.split_once(&end).context("the page has no place for it")?;
+        fs::write(page, format!("{front}{begin}\n\n{}\n{end}{back}", self.text.trim()))?;
         Ok(())
     }
 }
@@ -167,13 +183,13 @@ mod tests {
         }
         let dir = tempfile::tempdir().unwrap();
         let page = dir.path().join("p.md");
-        fs::write(&page, format!("above\n{BEGIN}\nold\n{END}\nbelow\n")).unwrap();
-        report.write(&page).unwrap();
-        report.write(&page).unwrap();
+        let [begin, end] = Part::Measured.marks();
+        fs::write(&page, format!("above\n{begin}\nold\n{end}\nbelow\n")).unwrap();
+        report.write(&page, Part::Measured).unwrap();
+        report.write(&page, Part::Measured).unwrap();
         let text = fs::read_to_string(&page).unwrap();
         assert!(text.starts_with("above\n") && text.ends_with("\nbelow\n") && !text.contains("old"));
         assert_eq!(text.matches("fine").count(), 1);
-        fs::write(&page, "nothing").unwrap();
-        assert!(report.write(&page).is_err());
+        assert!(report.write(&page, Part::Growth).is_err(), "it has no such part");
     }
 }

@@ -22,6 +22,14 @@ pub(crate) struct Sample {
 /// # Errors
 /// It cannot be started, or ends with something else than 0.
 pub(crate) fn once(command: &mut Command) -> Result<Sample> {
+    ended(command, &[0])
+}
+
+/// Runs a command to its end. `codes`: the exit codes with which it may end.
+///
+/// # Errors
+/// It cannot be started, or ends with another code.
+pub(crate) fn ended(command: &mut Command, codes: &[i32]) -> Result<Sample> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // Nobody else is waited for meanwhile, so what was added to all children is this one's.
     let before = children()?;
@@ -29,7 +37,7 @@ pub(crate) fn once(command: &mut Command) -> Result<Sample> {
     let status = command.spawn()?.wait()?;
     let wall = begun.elapsed().as_secs_f64() * 1e3;
     let cpu = children()? - before;
-    if !status.success() {
+    if !status.code().is_some_and(|code| codes.contains(&code)) {
         bail!("{:?} ended with {status}", command.get_program());
     }
     Ok(Sample { wall, cpu })
