@@ -95,7 +95,7 @@ pub fn stalled(rows: &[Task], events: &[(String, Event)], now: Time) -> BTreeSet
 }
 
 /// The tasks of such events.
-fn tasks_of(events: &[(String, Event)], is_such: impl Fn(&Event) -> bool) -> BTreeSet<&str> {
+pub fn tasks_of(events: &[(String, Event)], is_such: impl Fn(&Event) -> bool) -> BTreeSet<&str> {
     events.iter().filter(|(_, e)| is_such(e)).map(|(task, _)| task.as_str()).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Tasks in `todo` that wait for what never comes. Nothing else on a board says so: each of them looks like one that waits its turn.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use board::{Link, Status, Task};
 use card::is_card;
@@ -33,60 +33,77 @@ pub fn of(links: &[Link], rows: &[Task], own_board: bool) -> BTreeMap<String, En
     for link in links.iter().filter(|l| waits.contains(l.child.as_str())) {
         parents.entry(&link.child).or_default().push(link);
     }
-    let round = round(&parents);
+    let circles = circles(&parents);
     let mut endless = BTreeMap::new();
     for (child, links) in &parents {
         let gone =
             links.iter().all(|l| l.status.is_none()).then(|| Endless::Missing(links[0].parent.clone()));
-        let found = circle(child, &round).or(gone.filter(|_| own_board));
+        let found = circles.get(child).cloned().or(gone.filter(|_| own_board));
         endless.extend(found.map(|found| ((*child).to_owned(), found)));
     }
     endless
 }
 
-/// Tasks that are in a circle or behind one, with what they wait for: those that are left where who waits for nobody among them is taken away,
-/// again and again. On most boards nothing is left, and no task has to be followed.
-fn round<'a>(parents: &BTreeMap<&'a str, Vec<&'a Link>>) -> BTreeMap<&'a str, Vec<&'a Link>> {
-    let mut children: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let mut waits: BTreeMap<&str, usize> = BTreeMap::new();
-    for (child, links) in parents {
-        let open = links.iter().filter(|l| parents.contains_key(l.parent.as_str()));
-        waits.insert(child, open.clone().count());
-        open.for_each(|l| children.entry(&l.parent).or_default().push(child));
+/// The shortest circle of each task that waits for itself. Tasks are numbered in the order of their ids: to follow thousands of links by
+/// number costs little.
+fn circles<'a>(parents: &BTreeMap<&'a str, Vec<&'a Link>>) -> BTreeMap<&'a str, Endless> {
+    let ids: Vec<&str> = parents.keys().copied().collect();
+    let of = |id: &str| ids.binary_search(&id).ok();
+    let mut up: Vec<Vec<usize>> =
+        parents.values().map(|links| links.iter().filter_map(|l| of(&l.parent)).collect()).collect();
+    up.iter_mut().for_each(|all| all.sort_unstable());
+    let mut down = vec![Vec::new(); ids.len()];
+    for (child, all) in up.iter().enumerate() {
+        all.iter().for_each(|parent: &usize| down[*parent].push(child));
     }
-    let mut free: Vec<&str> = waits.iter().filter(|(_, open)| **open == 0).map(|(id, _)| *id).collect();
-    while let Some(id) = free.pop() {
-        waits.remove(id);
-        for child in children.remove(id).into_iter().flatten() {
-            let Some(open) = waits.get_mut(child) else { continue };
-            *open -= 1;
-            if *open == 0 {
-                free.push(child);
-            }
-        }
+    // A task that waits for nobody of these is in no circle, nor is one for which nobody waits.
+    let mut left = vec![true; ids.len()];
+    peel(&up, &down, &mut left);
+    peel(&down, &up, &mut left);
+    let (mut met_by, mut circles) = (vec![usize::MAX; ids.len()], BTreeMap::new());
+    for task in (0..ids.len()).filter(|task| left[*task]) {
+        let found = circle(task, &up, &left, &mut met_by);
+        circles.extend(found.map(|(first, n)| (ids[task], Endless::Circle(ids[first].to_owned(), n))));
     }
-    parents.iter().filter(|(id, _)| waits.contains_key(*id)).map(|(id, links)| (*id, links.clone())).collect()
+    circles
 }
 
-/// The shortest circle in which a task waits for itself.
-fn circle(task: &str, parents: &BTreeMap<&str, Vec<&Link>>) -> Option<Endless> {
-    let of = |id: &str| parents.get(id).into_iter().flatten().map(|l| l.parent.as_str());
-    // By each task that was met: the parent of the first one that led there, and how far that is.
-    let mut met: BTreeMap<&str, (&str, usize)> = of(task).map(|parent| (parent, (parent, 1))).collect();
-    let mut next: VecDeque<&str> = met.keys().copied().collect();
-    while let Some(id) = next.pop_front() {
-        let (first, steps) = met[id];
-        if id == task {
-            return Some(Endless::Circle(first.to_owned(), steps));
-        }
-        for parent in of(id) {
-            if !met.contains_key(parent) {
-                met.insert(parent, (first, steps + 1));
-                next.push_back(parent);
+/// Takes away each task that has no link in `to` to one that is left, until all that are left have one. `from` has the same links the other way.
+fn peel(to: &[Vec<usize>], from: &[Vec<usize>], left: &mut [bool]) {
+    let open = |task: usize, left: &[bool]| to[task].iter().filter(|other| left[**other]).count();
+    let mut many: Vec<usize> = (0..to.len()).map(|task| open(task, left)).collect();
+    let mut free: Vec<usize> = (0..to.len()).filter(|task| left[*task] && many[*task] == 0).collect();
+    while let Some(task) = free.pop() {
+        left[task] = false;
+        for other in from[task].iter().filter(|other| left[**other]) {
+            many[*other] -= 1;
+            if many[*other] == 0 {
+                free.push(*other);
             }
         }
     }
-    None
+}
+
+/// The shortest circle in which a task waits for itself: the parent that leads there, and how many tasks are in it.
+fn circle(task: usize, up: &[Vec<usize>], left: &[bool], met_by: &mut [usize]) -> Option<(usize, usize)> {
+    // Each task that was met, with the parent of the first one that led there and how far that is.
+    let mut met: Vec<(usize, usize, usize)> = Vec::new();
+    let mut next = 0;
+    let (mut at, mut first, mut steps) = (task, None, 0);
+    loop {
+        for parent in up[at].iter().filter(|parent| left[**parent]) {
+            if met_by[*parent] != task {
+                met_by[*parent] = task;
+                met.push((*parent, first.unwrap_or(*parent), steps + 1));
+            }
+        }
+        let (id, by, n) = *met.get(next)?;
+        if id == task {
+            return Some((by, n));
+        }
+        (at, first, steps) = (id, Some(by), n);
+        next += 1;
+    }
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ const MAX_LINE: usize = 400;
 pub struct Answer {
     pub(crate) board: String,
     pub(crate) path: String,
-    /// The red switch is thrown, in its author's words.
+    /// The board is paused, in the words of who paused it.
     pub(crate) paused: Option<String>,
     /// The task that was asked about.
     pub task: String,

@@ -168,7 +168,7 @@ pub trait Site {
     /// # Errors
     /// Whatever `f` says.
     fn look<T>(&self, board: &mut dyn Board, f: impl FnOnce(&mut World<'_>) -> Result<T>) -> Result<T>;
-    /// The red switch of the board, where it is thrown now, in its author's words.
+    /// That the board is paused now, in the words of who paused it.
     fn paused(&self) -> Option<String>;
     /// A process that sits on the dispatcher's lock.
     fn wedged(&self) -> Option<String>;
@@ -432,8 +432,8 @@ fn standing_long(
     if events.len() >= usize::try_from(MAX_TICKS).unwrap_or(usize::MAX) {
         return Ok(BTreeSet::new());
     }
-    let turned = |t: &Task| events.iter().any(|(id, e)| *id == t.id && authorship::is_turn(e));
-    let stood = |t: &&Task| left.contains(&t.id) && t.created_at < since && !turned(t);
+    let turned = dispatcher::tasks_of(&events, authorship::is_turn);
+    let stood = |t: &&Task| left.contains(&t.id) && t.created_at < since && !turned.contains(t.id.as_str());
     Ok(rows.iter().filter(stood).map(|t| t.id.clone()).collect())
 }
 
@@ -602,8 +602,9 @@ fn unreached(
     routing: &Routing,
     now: Time,
 ) -> Result<Vec<Unreached>> {
-    let is_known = |id: &String| details.iter().any(|(d, _)| d.task.id == *id);
-    let others: Vec<String> = reach::suspects(rows).into_iter().filter(|id| !is_known(id)).collect();
+    let known: BTreeSet<&str> = details.iter().map(|(d, _)| d.task.id.as_str()).collect();
+    let others: Vec<String> =
+        reach::suspects(rows).into_iter().filter(|id| !known.contains(id.as_str())).collect();
     let others = world.board.look(&others)?;
     let others = read_logs(world, others, now);
     let all: Vec<(&Detail, &Reading)> = details.iter().chain(&others).map(|(d, r)| (d, r)).collect();

@@ -90,7 +90,7 @@ pub struct Facts {
     pub own_board: bool,
     /// The one reading of the clock.
     pub now: Time,
-    /// The red switch is thrown, in its author's words.
+    /// The board is paused, in the words of who paused it.
     pub(crate) paused: Option<String>,
     /// Why every watcher refuses its board, with what mends that.
     pub(crate) refused: Option<Error>,

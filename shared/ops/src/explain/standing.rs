@@ -664,7 +664,9 @@ fn notice(f: &Facts) -> Option<Stand> {
     let because =
         told.and_then(|e| e.trail()?.get("because")?.as_str()).or(now.map(|t| t.because.as_str()))?;
     // It begins with the task's own name, and so does the line.
-    let says = because.strip_prefix(&format!("{} is ", f.detail.task.id)).unwrap_or(because);
+    let id = &f.detail.task.id;
+    let fronts = [format!("{id} is "), format!("card {id} is "), format!("card {id} ")];
+    let says = fronts.iter().find_map(|front| because.strip_prefix(front.as_str())).unwrap_or(because);
     let mend = told.and_then(|e| text(e, "mend"));
     // What mends it is the end of the reason, and a sentence of its own here.
     let says = mend.and_then(|mend| says.strip_suffix(mend)?.strip_suffix("; ")).unwrap_or(says);

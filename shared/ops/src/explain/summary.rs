@@ -49,7 +49,7 @@ pub struct Summary {
     pub(crate) since: Time,
     #[serde(skip, default = "unread")]
     pub(crate) now: Time,
-    /// The red switch is thrown, in its author's words.
+    /// The board is paused, in the words of who paused it.
     pub(crate) paused: Option<String>,
     /// Nothing goes on with these without a person. The longest wait first, as in all lists.
     pub(crate) needs_you: Vec<Entry>,

@@ -392,6 +392,17 @@ fn ready_work_says_why_nobody_takes_it() {
     assert_eq!(standing::of(&task(Status::Ready, vec![said(60, "luna")])).kind, Kind::Fine);
     let since = task(Status::Ready, vec![said(60, "route-blocked"), event("unblocked", 30, json!({}))]);
     assert_eq!(standing::of(&since).kind, Kind::Fine);
+    // A person's `unblock` releases it at once; another profile alone does not.
+    for (kind, lock, want) in [
+        ("unblocked", None, Kind::Fine),
+        ("unblocked", Some("host:7"), Kind::LeftAlone),
+        ("assigned", None, Kind::LeftAlone),
+    ] {
+        let mut f = task(Status::Ready, vec![event(kind, 30, json!({}))]);
+        f.detail.task.claim_lock = lock.map(str::to_owned);
+        f.takes = vec![take("route-blocked", Verdict::Leaves, None)];
+        assert_eq!(standing::of(&f).kind, want, "{kind} {lock:?}");
+    }
     // What was said of a worker is over with that worker.
     let looped = json!({"key": "health:Loop detected", "mend": "look at what process 7 does"});
     let looped = ours("watchbill_detected", 600, "heal", "health:Loop detected", looped);

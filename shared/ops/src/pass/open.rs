@@ -70,7 +70,7 @@ pub(super) fn joined(pids: &[i64], between: &str) -> String {
     pids.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
 }
 
-/// Refuses a board on which the red switch is thrown, see [`board::pause`].
+/// Refuses a board that is paused, see [`board::pause`].
 pub(super) fn paused(
     id: &BoardId,
     looks: bool,

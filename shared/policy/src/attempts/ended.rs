@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use crate::authorship;
-use base::cause::Cause;
-use board::{Detail, Event, EventKind, Run};
+use base::cause::{self, Cause};
+use board::{Detail, Event, EventKind, Run, hermes};
 use logs::{Evidence, LogEnd, MAX_EARLIER, Reading};
 
 /// Longest pause between the end of one attempt and the start of the next, in seconds, for which the parts of a log are taken for
@@ -79,6 +79,23 @@ fn written_down(d: &Detail, counts: impl Fn(Cause) -> bool) -> BTreeSet<i64> {
 /// How Hermes 0.22 books an attempt whose worker ended with exit code 0 and left its task open. In that version a worker that a
 /// provider refused ends with another code; before it every worker ended with 0, and the text went on with `calling`.
 const LEFT_OPEN: &str = "worker exited cleanly (rc=0) without kanban_complete, ";
+
+/// Why the newest attempt at a task ended: the line that the log ends on, else what the runtime recorded. `said`: what it wrote where it
+/// gave the task up.
+pub fn cause(d: &Detail, log: &LogEnd, said: Option<&str>) -> Option<Cause> {
+    if let LogEnd::Ended(e) = log {
+        return Some(e.cause);
+    }
+    let run = d.newest_run();
+    // The booking says that a provider failed, and not how: a used-up quota is booked so as well.
+    if run.is_some_and(|r| r.outcome.as_deref() == Some("rate_limited")) {
+        return Some(Cause::ServerError);
+    }
+    if hermes::is_never_started(d) {
+        return Some(Cause::SpawnError);
+    }
+    [said, run.and_then(|r| r.error.as_deref())].into_iter().flatten().find_map(cause::of_text)
+}
 
 /// Puts the board's own word on the end of the newest attempt before the log's, where it has one that leaves no doubt: what a model
 /// wrote into its log may read like any failure.

@@ -7,7 +7,7 @@ use crate::cards::queue::Queue;
 use crate::cards::seen::{Seen, SourceSeen};
 use crate::cards::writer::{CardWriter, Trouble};
 use base::quote;
-use base::time::{DAY, Time};
+use base::time::Time;
 use board::hermes::{self, Decider};
 use board::{Change, HandOver, Rule, Step, StepAction};
 use card::{self, Blocker};
@@ -121,8 +121,7 @@ fn ask(writer: &CardWriter<'_>, s: &SourceSeen, said: &Said, t: &Trouble) -> (Op
     if let Some(open) = open.filter(|id| !waits_for_us(id)) {
         return (None, Asked::Joined(open.clone()));
     }
-    let today = d.cards_made.iter().filter(|c| writer.seen.now.since(c.created_at) < DAY).count();
-    if today >= usize::try_from(writer.config.distress.max_cards).unwrap_or(usize::MAX) {
+    if writer.used_up(d).is_some() {
         return (None, Asked::Person(HandOver::CardsUsedUp));
     }
     let mut signal = writer.distress(s, t);

@@ -197,7 +197,7 @@ fn refused(world: &mut World<'_>, d: &Detail, now: Time) -> BTreeSet<i64> {
     let profile = newest.profile.as_deref().or(d.task.assignee.as_deref());
     let (task, file) = (d.task.id.as_str(), d.words_file());
     let ask = LogAsk { board: &board, task, profile, since: newest.started_at, now, file };
-    let reading = world.logs.read(&ask, world.cache);
+    let reading = ended::by_board(d, world.logs.read(&ask, world.cache));
     let told = ended::told(d, &reading).into_iter().filter(|(_, e)| e.cause.lies_with_provider());
     refused.extend(told.map(|(run, _)| run.id));
     refused

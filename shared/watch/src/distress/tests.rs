@@ -1151,10 +1151,15 @@ fn a_workers_word_about_its_provider_counts_with_the_logs_word_only() {
 
 #[test]
 fn an_incidents_card_counts_for_each_of_its_sources() {
-    let with = |status: Status, run: i64| {
+    let with_events = |status: Status, run: i64, later: Vec<Event>| {
         let mut s = gave_up("t_00000001", Cause::RateLimit);
         let trail = json!({"by": SYNTHESIZE_DISTRESS, "parent": "t_0000beef", "watchbill": {"card": "t_0000beef", "run": run}});
         s.detail.events.push(event("linked", 900, trail));
+        if !later.is_empty() {
+            let asked = Comment { author: "anna".into(), body: "watchbill: heal".into(), at: ago(100) };
+            s.detail.comments.push(asked);
+        }
+        s.detail.events.extend(later);
         s.detail.parents = vec![Kin {
             id: "t_0000beef".into(),
             title: "[BLOCKED] t_00000002 rate_limited".into(),
@@ -1163,6 +1168,7 @@ fn an_incidents_card_counts_for_each_of_its_sources() {
         }];
         one(s)
     };
+    let with = |status: Status, run: i64| with_events(status, run, Vec::new());
     let done = with(Status::Done, 7);
     assert!(
         done.steps.is_empty() && done.left[0].because.contains("t_0000beef is answered; route-blocked"),
@@ -1171,6 +1177,13 @@ fn an_incidents_card_counts_for_each_of_its_sources() {
     let archived = with(Status::Archived, 7);
     assert!(archived.steps.is_empty() && archived.findings.is_empty(), "somebody said no: {archived:?}");
     assert_eq!(with(Status::Done, 6).steps.len(), 1, "another attempt");
+    for (status, seconds, cards) in
+        [(Status::Archived, 300, 1), (Status::Archived, 1_000, 0), (Status::Done, 300, 0)]
+    {
+        let undone = event("watchbill_undone", seconds, json!({"by": "undo"}));
+        let seen = with_events(status.clone(), 7, vec![undone]);
+        assert_eq!(seen.steps.len(), cards, "undone {seconds} s ago, its card is {status:?}");
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use config::Config;
 use config::span::seconds;
 use host::Life;
 use logs::{LogEnd, SignalKind};
+use policy::attempts::ended;
 use policy::authorship::{self, HAND};
 use policy::cards::seen::{Seen, SourceSeen};
 use policy::cards::writer::Trouble;
@@ -415,18 +416,7 @@ impl Case<'_> {
 
     /// The true cause: the line the log ends on, else what the runtime itself recorded.
     fn cause(&self, said: Option<&str>) -> Option<Cause> {
-        if let LogEnd::Ended(e) = &self.s.reading.end {
-            return Some(e.cause);
-        }
-        // The booking says that a provider failed, and not how: a used-up quota is booked so as well.
-        if self.run().is_some_and(|r| r.outcome.as_deref() == Some("rate_limited")) {
-            return Some(Cause::ServerError);
-        }
-        if hermes::is_never_started(self.d) {
-            return Some(Cause::SpawnError);
-        }
-        let run = self.run().and_then(|r| r.error.as_deref());
-        [said, run].into_iter().flatten().find_map(cause::of_text)
+        ended::cause(self.d, &self.s.reading.end, said)
     }
 
     fn unreadable(&self, why: &str) -> Verdict {

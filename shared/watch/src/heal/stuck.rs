@@ -20,6 +20,7 @@ use config::span::seconds;
 use host::Life;
 use logs::LogEnd;
 use logs::provider::ledger::RETRIED;
+use policy::attempts::ended;
 use policy::attempts::tally::tally;
 use policy::cards::answer;
 use policy::{Profiles, authorship};
@@ -92,11 +93,7 @@ impl Rules<'_> {
         }
         let text =
             event.payload.get("error").and_then(|v| v.as_str()).or(d.task.last_failure_error.as_deref());
-        let cause = match &t.log {
-            LogEnd::Ended(e) => e.cause,
-            _ if hermes::is_never_started(d) => Cause::SpawnError,
-            _ => text.and_then(cause::of_text)?,
-        };
+        let cause = ended::cause(d, &t.log, text)?;
         (cause.owner() == Owner::Heal).then_some((cause, event.at))
     }
 

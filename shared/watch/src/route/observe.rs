@@ -12,13 +12,14 @@ use config::span::seconds;
 use policy::cards::answer::{self, finished_of};
 use policy::cards::identity::named;
 use policy::routing::facts::{self, About};
+use policy::routing::reach;
 use policy::routing::router::Router;
 
 use base::time::Time;
 use logs::LogEnd;
 use policy::dispatcher::InTurn;
 use policy::needs_operator::is_nobodys;
-use policy::runtime::{Dispatcher, LogAsk, Runtime};
+use policy::runtime::{Dispatcher, Runtime};
 use policy::worktree_note::{self, TreeNotes};
 use policy::{Pass, Profiles, World};
 use policy::{authorship, clock, dispatcher};
@@ -56,7 +57,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         return Ok(seen);
     }
     seen.clock_fault = clock::fault(world, pass, &mut lately)?;
-    let runtime = (world.runtime)();
+    let runtime = dispatcher::runtime(world, &lately, now);
     let ids = |keep: &dyn Fn(&Task) -> bool| -> Vec<String> {
         rows.iter().filter(|t| keep(t)).map(|t| t.id.clone()).collect()
     };
@@ -146,13 +147,9 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> CardSeen {
         .detail
         .newest_run()
         .filter(|r| r.ended_at.is_some() && !matches!(r.outcome.as_deref(), Some("completed" | "blocked")));
-    let Some(run) = failed.filter(|_| !is_abroad) else { return card };
-    let board = world.board.id().clone();
-    let profile = run.profile.as_deref().or(card.detail.task.assignee.as_deref());
-    let ask =
-        LogAsk { board: &board, task: &card.detail.task.id, profile, since: run.started_at, now, file: None };
-    if let LogEnd::Ended(e) = world.logs.read(&ask, world.cache).end {
-        card.refused = run.ended_at.filter(|_| e.resets.is_some()).map(|ended| e.refused_at(ended));
+    let Some(ended) = failed.filter(|_| !is_abroad).map(|run| run.ended_at) else { return card };
+    if let LogEnd::Ended(e) = reach::reading(world, &card.detail, now).end {
+        card.refused = ended.filter(|_| e.resets.is_some()).map(|ended| e.refused_at(ended));
         (card.cause, card.host, card.resets) = (Some(e.cause), e.endpoint_host, e.resets);
     }
     card
@@ -206,7 +203,8 @@ fn sources(world: &mut World<'_>, cards: &[Detail], known: &BTreeSet<String>) ->
     let decided = cards.iter().flat_map(decided_about);
     let ids: BTreeSet<String> = own.iter().cloned().chain(decided).collect();
     let ids: Vec<String> = ids.into_iter().filter(|id| !known.contains(id)).collect();
-    let tied = |d: &Detail| d.parents.iter().any(|p| cards.iter().any(|c| c.task.id == p.id));
+    let finished: BTreeSet<&str> = cards.iter().map(|c| c.task.id.as_str()).collect();
+    let tied = |d: &Detail| d.parents.iter().any(|p| finished.contains(p.id.as_str()));
     let is_source = |d: &Detail| own.contains(&d.task.id) || tied(d);
     Ok(world.board.look(&ids)?.into_iter().filter(is_source).collect())
 }

@@ -15,7 +15,7 @@ use card::{id_word, task_words};
 use config::span::seconds;
 use logs::provider::Id;
 use logs::provider::ledger::State;
-use policy::needs_operator::card_turn;
+use policy::needs_operator::{self, card_turn};
 use policy::remedy;
 use policy::routing::moving::{Parting, Why};
 use policy::routing::router::Router;
@@ -42,20 +42,10 @@ impl<'a> Rules<'a> {
         if held || !self.exists(&who) {
             return self.stand_in(card, &who, held, orchestrators);
         }
-        let newest = d.events.iter().rev().find(|e| {
-            matches!(
-                e.kind,
-                EventKind::Created
-                    | EventKind::Unblocked
-                    | EventKind::Promoted
-                    | EventKind::PromotedManual
-                    | EventKind::Assigned
-                    | EventKind::Specified
-            )
-        });
-        let waits_since = Some(newest.map_or(d.task.created_at, |e| e.at)).max(self.seen.takers_since);
-        let waited = waits_since.map_or(0, |at| self.seen.now.since(at));
-        if waited < seconds(self.config.routing.unclaimed) {
+        let patience = seconds(self.config.routing.unclaimed);
+        let Some(untaken) = needs_operator::untaken(d, self.seen.now, patience) else { return };
+        let waited = self.seen.now.since(self.seen.takers_since.map_or(untaken, |at| at.max(untaken)));
+        if waited < patience {
             return;
         }
         if self.seen.in_turn.contains(&d.task.id) {

@@ -273,6 +273,16 @@ fn a_card_nobody_answers_is_a_persons() {
     assert_eq!(person(&|_| {}), [""; 0]);
     let old = |c: &mut CardSeen| c.detail.events[0].at = ago(2_000);
     assert_eq!(person(&old), ["hand-over", "close-card"]);
+    // One that was claimed meanwhile waits since then.
+    let tried = |seconds: i64| {
+        person(&|c: &mut CardSeen| {
+            old(c);
+            c.detail.events.push(event("claimed", seconds + 60, json!({})));
+            c.detail.events.push(event("crashed", seconds, json!({})));
+        })
+    };
+    assert_eq!(tried(30), [""; 0]);
+    assert_eq!(tried(1_900), ["hand-over", "close-card"]);
     // In a night in which this machine was off nobody could take it.
     for (since, want) in [(60, vec![]), (2_000, vec!["hand-over", "close-card"])] {
         let mut c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);
