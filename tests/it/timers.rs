@@ -300,6 +300,13 @@ fn a_crontab_gets_its_lines_and_keeps_its_own() {
             }
         }
     }
+    // The units beside it are removed all the same.
+    fs::remove_file(b.path().join("no-systemd")).unwrap();
+    let _ = timers(&b, &["install", "--as", "user"]);
+    assert_eq!(all(&units(&b)).len(), 2);
+    let refused = timers(&b, &["remove"]).fails(1);
+    assert!(refused.contains("cannot be read in full, or is not UTF-8"), "{refused}");
+    assert_eq!(all(&units(&b)), []);
 }
 
 /// Nobody knows which of the lines below our first one are ours once our last one is gone.

@@ -235,7 +235,7 @@ pub fn crashed(seen: &Detail, pid: Option<i64>, board_limit: i64, trail: &Trail<
     failed(seen, WORKER_GONE, pid, board_limit, trail)
 }
 
-/// The same for a worker of which it is known how it ended. `error` is a text that jams no guard of Hermes (decision 13).
+/// The same for a worker of which it is known how it ended. `error` is a text that jams no guard of Hermes (docs/dev/decisions.md, 13).
 pub fn failed(
     seen: &Detail,
     error: &str,

@@ -1,4 +1,4 @@
-//! The red switch of a board: a plain file beside the board's own, which works even when the board does not; on a server a row.
+//! The pause of a board: a plain file beside the board's own, which works even when the board does not; on a server a row.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! `watchbill pause` and `watchbill unpause`: the red switch of a board.
+//! `watchbill pause` and `watchbill unpause`: no watcher changes a board that is paused.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -493,6 +493,18 @@ mod tests {
     }
 
     #[test]
+    fn a_state_is_kept_where_its_file_can_be_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = |path: &Path| Cache::open(Some(path.to_owned())).is_kept();
+        assert!(!Cache::open(None).is_kept(), "it has no file");
+        assert!(kept(&dir.path().join("state.db")), "the file is made");
+        assert!(kept(&dir.path().join("a/b/state.db")), "so are its folders");
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(kept(&file));
+    }
+
+    #[test]
     fn a_busy_file_is_left_as_it_is() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state.db");

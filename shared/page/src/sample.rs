@@ -490,7 +490,6 @@ fn spent() -> Vec<Spent> {
     ]
 }
 
-/// Puts another text into every place that holds one.
 /// Puts the next text of `next` in the place of every text that a board or a log can give.
 pub fn every_text(o: &mut Overview, next: &mut impl FnMut() -> String) {
     o.board = next();

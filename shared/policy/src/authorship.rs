@@ -340,5 +340,11 @@ mod tests {
         assert!(is("reclaimed", json!({"manual": true})));
         assert!(!is("reclaimed", json!({"manual": false})) && !is("reclaimed", json!({})));
         assert!(!is("claimed", json!({"manual": true})) && !is("promoted", json!({})));
+        for status in ["todo", "ready"] {
+            assert!(is("status", json!({"status": status})), "moved on the dashboard to {status}");
+            assert!(!is("status", json!({"status": status, "reason": "parent_reopened"})), "moved along");
+            assert!(!is("status", json!({"status": status, "by": "heal"})), "one of us");
+        }
+        assert!(!is("status", json!({"status": "scheduled"})) && !is("status", json!({})));
     }
 }

@@ -1,5 +1,5 @@
 //! What the watchers share: what they observe, how they decide on a pass, and the rules that more than one of them needs. A
-//! watcher imports this room and never another watcher.
+//! watcher imports this crate and never another watcher.
 
 pub mod attempts;
 pub mod authorship;

@@ -4,7 +4,7 @@
 //! A repository names programs that git runs while it only looks: `core.fsmonitor`, filters, external diffs, a helper
 //! that fetches what a partial clone lacks. A watcher looks into folders in which agents write, so the repository's own
 //! configuration is never in force here. git is given a folder of Watchbill instead, with links to the repository's objects,
-//! references and index, and a configuration of a few harmless keys copied from the repository's (`tree/shadow.rs`). Switching
+//! references and index, and a configuration of a few harmless keys copied from the repository's (`shadow.rs`). Switching
 //! the known keys off one by one (`-c core.fsmonitor=false ...`) would leave the next one on, and a filter that is
 //! written between looking and reading. What the user's and the system's configuration say is not in force either, but
 //! for the user's list of ignored files (`user.rs`).

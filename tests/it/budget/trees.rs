@@ -186,11 +186,15 @@ fn two_tasks_in_one_tree_are_unknown() {
         b.runs(id, SCOPE, seconds);
     }
     works_in(&b, "t_0000000a", &tree);
-    works_in(&b, "t_0000000b", &tree.join("src"));
-    for args in [&[][..], &["--task", "t_0000000a"], &["--task", "t_0000000b"]] {
-        let board = b.checked(args);
-        assert_eq!(verdicts(&board), [""; 0], "{args:?}");
-        assert!(board["unknown"].to_string().contains("was worked on in the same tree since"), "{board}");
+    let link = b.path().join("link");
+    std::os::unix::fs::symlink(&tree, &link).unwrap();
+    for folder in [&link, &tree] {
+        works_in(&b, "t_0000000b", &folder.join("src"));
+        for args in [&[][..], &["--task", "t_0000000a"], &["--task", "t_0000000b"]] {
+            let board = b.checked(args);
+            assert_eq!(verdicts(&board), [""; 0], "{args:?}");
+            assert!(board["unknown"].to_string().contains("was worked on in the same tree since"), "{board}");
+        }
     }
     // The first one ended before the second began: what is there now is the second one's, or was the first one's.
     let at = crate::support::now() - 300;
