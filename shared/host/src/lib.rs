@@ -6,6 +6,7 @@
 
 pub mod child;
 mod claimer;
+mod freezer;
 mod host_facts;
 mod judge;
 mod locks;
@@ -22,6 +23,7 @@ use std::sync::OnceLock;
 
 use base::error::Result;
 use base::time::Time;
+pub use freezer::Frozen;
 pub use machine::View;
 use proc::ProcFs;
 pub use proc::{Kin, Marks, Probe, Process, Processes, Scan};
@@ -205,6 +207,11 @@ impl Host {
         // The name in brackets may hold anything.
         let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
         matches!(state, Some("T" | "t"))
+    }
+
+    /// The frozen cgroup that holds a process; `None` also where nothing tells.
+    pub fn frozen(&self, pid: i64) -> Option<Frozen> {
+        freezer::frozen(&self.proc, pid)
     }
 
     /// Whether what was proven gone still is.
