@@ -219,9 +219,8 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
         });
         // A worker that lives has not ended on anything, whatever it said last.
         let lives = is_alive(worker.as_ref());
-        let output_at = (lives && abroad.is_none() && detail.is_beaten_for())
-            .then(|| Time::written(Path::new(detail.words_file()?)))
-            .flatten();
+        let output_at =
+            (lives && abroad.is_none() && detail.is_beaten_for()).then(|| written(&detail)).flatten();
         let left = reading.as_ref().filter(|r| lives && r.is_left).and_then(|r| r.modified);
         let told = reading.as_ref().filter(|_| !lives).map(|r| told(&detail, r)).unwrap_or_default();
         let (log, log_at) = match reading.filter(|_| !lives) {
@@ -295,6 +294,13 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
         }
     }
     tasks
+}
+
+/// When anything was last written into the files that the claim of `board run` names.
+fn written(detail: &Detail) -> Option<Time> {
+    let trail = detail.newest_claim()?.trail()?;
+    let files = ["log", "output"].into_iter().filter_map(|key| trail.get(key)?.as_str());
+    files.filter_map(|file| Time::written(Path::new(file))).max()
 }
 
 /// The end of a watcher's hold that is over by what it says itself, in seconds since 1970.

@@ -106,7 +106,7 @@ pub struct TaskSeen {
     pub log: LogEnd,
     /// When that log was last written.
     pub log_at: Option<Time>,
-    /// When the command of `board run` that works on it last wrote anything, where that lives.
+    /// When the command of `board run` that works on it last wrote anything, or the log that its claim names, where that lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_at: Option<Time>,
     /// Since when its living worker has said, by its exit code in the log, that it ends.

@@ -204,6 +204,10 @@ fn a_living_worker_that_asks_or_is_silent_is_told_of_once() {
             claim.payload["watchbill"] = json!({"output": "/l"});
         })
     };
+    let printed = |seconds: i64| with!(beaten_for(silent(30)), |t| t.output_at = Some(ago(seconds)));
+    let wrote = |kind: &str, word: Value| {
+        with!(printed(13 * HOURS), |t| t.detail.events.push(event(kind, HOURS, word)))
+    };
     for (t, want) in [
         (fares(asks(300)), "- worker alive: as seen"),
         (fares(asks(301)), "tell asking-worker: its worker asked a person 5m ago, and waits for the answer"),
@@ -219,6 +223,16 @@ fn a_living_worker_that_asks_or_is_silent_is_told_of_once() {
             with!(beaten_for(fares(over(6 * HOURS))), |t| t.output_at = Some(ago(60))),
             "- worker alive: as seen",
         ),
+        // Nothing but what it printed tells of it, and some agents print only at their end.
+        (printed(12 * HOURS - 1), "- worker alive: as seen"),
+        (printed(12 * HOURS), "tell silent-worker: its worker lives, and nothing was heard of it for 12h"),
+        // A bare heartbeat may be that of `board run`, and the comment that of heal.
+        (wrote("heartbeat", json!({})), "tell silent-worker: "),
+        (wrote("commented", json!({"author": "heal"})), "tell silent-worker: "),
+        (wrote("heartbeat", json!({"note": "half of it"})), "- worker alive: as seen"),
+        (wrote("watchbill_packet", json!({"by": "board"})), "- worker alive: as seen"),
+        // The file is older than the attempt.
+        (with!(beaten_for(silent(11)), |t| t.output_at = Some(ago(30 * HOURS))), "- worker alive: as seen"),
         // Where nothing else tells of its worker, the beats do.
         (beaten_for(silent(30)), "- worker alive: as seen"),
         // A tool may take its time: after a while a person is asked.
