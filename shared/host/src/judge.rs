@@ -3,6 +3,7 @@
 //! Its rules follow from what was found on real Hermes 0.19 boards: pids are recycled, the wall clock steps,
 //! a killed worker's tool children live on, and a container on the host's network has the host's name.
 
+use super::host_facts::INITIAL_PID_NAMESPACE;
 use super::proc::{Kin, Marks, Probe, Process, Scan};
 use super::{Ask, Birth, Boot, HostFacts, Life, Look, Orphan, Proof};
 
@@ -297,7 +298,7 @@ fn within_sight(ask: &Ask, sight: &Sight, claimer: Life, reboot: bool) -> Result
 /// given again only after every process in it is gone.
 fn claimed_in_ours(ask: &Ask, sight: &Sight) -> bool {
     let ours = &sight.facts.pid_namespace;
-    let this_boot = ask.birth.as_ref().is_some_and(|b| sight.facts.is_this_boot(&b.boot));
+    let this_boot = ask.birth.as_ref().is_some_and(|b| sight.facts.is_this_kernel(&b.boot));
     this_boot && !ours.is_empty() && ask.namespace.as_ref() == Some(ours)
 }
 
@@ -310,6 +311,12 @@ fn claimed_elsewhere(ask: &Ask, sight: &Sight) -> bool {
         if is_other && sight.facts.initial_pid_namespace && !sight.same_namespace {
             return true;
         }
+    }
+    // Each start of a container has a namespace of its own. What is configured says that its workers run in ours, which began later.
+    let of_first = ask.namespace.as_deref() == Some(INITIAL_PID_NAMESPACE);
+    let is_restart = ask.birth.as_ref().is_some_and(|b| sight.facts.is_earlier_start(&b.boot));
+    if sight.same_namespace && is_restart && !of_first {
+        return false;
     }
     ask.namespace.as_ref().is_some_and(|of_it| !of_it.is_empty() && !ours.is_empty() && of_it != ours)
 }

@@ -189,9 +189,7 @@ impl Host {
     /// When a process started, to recognise it again by; `None` where there is no such process.
     pub fn birth_of(&self, pid: i64) -> Option<Birth> {
         match proc::probe(self.processes(), pid) {
-            Probe::Present(p) if !p.zombie => {
-                Some(Birth { boot: Boot::Id(self.facts.boot_id.clone()), ticks: p.ticks? })
-            }
+            Probe::Present(p) if !p.zombie => Some(Birth { boot: self.facts.boot(), ticks: p.ticks? }),
             _ => None,
         }
     }

@@ -360,6 +360,15 @@ fn a_worker_whose_environment_says_nothing_is_known_by_its_recorded_start() {
     let worker = Killed(command.spawn().unwrap());
     let birth = host.birth_of(worker.pid()).unwrap();
     let (boot, ticks) = (birth.boot.clone(), birth.ticks);
+    // Of this start of the container, where we are in one.
+    let facts = host.facts();
+    assert_eq!(boot, Boot::Within { id: facts.boot_id.clone(), init: facts.init_ticks.unwrap() });
+    for blind in
+        [HostFacts { init_ticks: None, ..facts.clone() }, HostFacts { is_time_shifted: true, ..facts }]
+    {
+        assert_eq!(blind.boot(), Boot::Id(blind.boot_id.clone()));
+        assert!(blind.is_this_boot(&blind.boot()));
+    }
     let recorded = |has_blocked: bool, ticks: u64| {
         let birth = Birth { boot: boot.clone(), ticks };
         [Recorded { pid: worker.pid(), birth, has_blocked }]
