@@ -181,6 +181,7 @@ impl Host {
             facts: &self.facts,
             aliases: &self.aliases,
             same_namespace: self.same_namespace,
+            is_alone: matches!(self.board, Some(Place::File(_))),
             hertz: self.hertz,
             processes,
         }

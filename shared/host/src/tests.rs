@@ -252,6 +252,36 @@ fn a_harness_is_who_started_the_worker_and_says_so() {
 }
 
 #[test]
+fn what_was_claimed_here_under_another_name_is_known_by_boot_and_namespace() {
+    let (host, dir) = (host(), tempfile::tempdir().unwrap());
+    let facts = host.facts();
+    let board = host.of_board(&dir.path().join("b.db"));
+    let mut ended = Command::new("true").spawn().unwrap();
+    let pid = i64::from(ended.id());
+    ended.wait().unwrap();
+    let birth = Birth { boot: facts.boot(), ticks: 1 };
+    let claimed = Ask {
+        claim_host: Some("moon".into()),
+        birth: Some(birth),
+        namespace: Some(facts.pid_namespace),
+        ..ask(&host, "renamed", Some(pid))
+    };
+    let life = |host: &Host, ask: &Ask| host.look(std::slice::from_ref(ask))[0].life;
+    assert_eq!(life(&board, &claimed), Life::Gone);
+    let other_boot = Birth { boot: Boot::Id("fc89d26c-7fdb-41ec-b056-2f6d5e9169ff".into()), ticks: 1 };
+    for ask in [
+        Ask { birth: Some(other_boot), ..claimed.clone() },
+        Ask { birth: None, ..claimed.clone() },
+        Ask { namespace: Some("pid:[1]".into()), ..claimed.clone() },
+        Ask { namespace: None, ..claimed.clone() },
+    ] {
+        assert_eq!(life(&board, &ask), Life::Unknown, "{ask:?}");
+    }
+    // On a board that several hosts share each is its name.
+    assert_eq!(life(&host.of_server("postgres://db/b"), &claimed), Life::Unknown);
+}
+
+#[test]
 fn answers_come_in_the_order_of_the_questions() {
     let host = host();
     let mine = ask(&host, "order", Some(4_194_305));
