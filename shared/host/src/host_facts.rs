@@ -13,7 +13,7 @@ use base::error::{Error, Kind, Result};
 use base::time::Time;
 
 /// The first pid namespace always has this inode (`PROC_PID_INIT_INO`, linux/proc_ns.h).
-const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
+pub(super) const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 /// The first time namespace always has this inode (`PROC_TIME_INIT_INO`, linux/proc_ns.h).
 const INITIAL_TIME_NAMESPACE: &str = "time:[4026531834]";
 /// `AT_CLKTCK` of the auxiliary vector (linux/auxvec.h).

@@ -3,6 +3,7 @@
 //! Its rules follow from what was found on real Hermes 0.19 boards: pids are recycled, the wall clock steps,
 //! a killed worker's tool children live on, and a container on the host's network has the host's name.
 
+use super::host_facts::INITIAL_PID_NAMESPACE;
 use super::proc::{Kin, Marks, Probe, Process, Scan};
 use super::{Ask, Birth, Boot, HostFacts, Life, Look, Orphan, Proof};
 
@@ -49,7 +50,7 @@ pub(super) fn judge(ask: &Ask, sight: &Sight) -> Look {
         Verdict::Unknown(because) => (Life::Unknown, because, None, None),
         Verdict::Gone(start_ticks, because) => {
             let boot_id = sight.facts.boot_id.clone();
-            let namespace = ask.namespace.clone().filter(|_| claimed_in_ours(ask, sight));
+            let namespace = ask.namespace.clone().filter(|_| claimed_in_ours(ask, sight.facts));
             let proof = Proof {
                 task: ask.task.clone(),
                 run: ask.run,
@@ -265,7 +266,7 @@ fn nobody(ask: &Ask, sight: &Sight) -> Result<(Option<u64>, String), String> {
 
 /// Whether a worker that lives would have been seen.
 fn within_sight(ask: &Ask, sight: &Sight, claimer: Life, reboot: bool) -> Result<(), String> {
-    if sight.same_namespace || claimed_in_ours(ask, sight) {
+    if sight.same_namespace || claimed_in_ours(ask, sight.facts) {
         return Ok(());
     }
     if !sight.facts.initial_pid_namespace {
@@ -295,9 +296,9 @@ fn within_sight(ask: &Ask, sight: &Sight, claimer: Life, reboot: bool) -> Result
 
 /// Whether the board itself says that the worker's pid was read in our own pid namespace. A namespace's number can be
 /// given again only after every process in it is gone.
-fn claimed_in_ours(ask: &Ask, sight: &Sight) -> bool {
-    let ours = &sight.facts.pid_namespace;
-    let this_boot = ask.birth.as_ref().is_some_and(|b| sight.facts.is_this_boot(&b.boot));
+pub(super) fn claimed_in_ours(ask: &Ask, facts: &HostFacts) -> bool {
+    let ours = &facts.pid_namespace;
+    let this_boot = ask.birth.as_ref().is_some_and(|b| facts.is_this_kernel(&b.boot));
     this_boot && !ours.is_empty() && ask.namespace.as_ref() == Some(ours)
 }
 
@@ -310,6 +311,12 @@ fn claimed_elsewhere(ask: &Ask, sight: &Sight) -> bool {
         if is_other && sight.facts.initial_pid_namespace && !sight.same_namespace {
             return true;
         }
+    }
+    // Each start of a container has a namespace of its own. What is configured says that its workers run in ours, which began later.
+    let of_first = ask.namespace.as_deref() == Some(INITIAL_PID_NAMESPACE);
+    let is_restart = ask.birth.as_ref().is_some_and(|b| sight.facts.is_earlier_start(&b.boot));
+    if sight.same_namespace && is_restart && !of_first {
+        return false;
     }
     ask.namespace.as_ref().is_some_and(|of_it| !of_it.is_empty() && !ours.is_empty() && of_it != ours)
 }

@@ -6,6 +6,7 @@
 
 pub mod child;
 mod claimer;
+mod freezer;
 mod host_facts;
 mod judge;
 mod locks;
@@ -22,6 +23,7 @@ use std::sync::OnceLock;
 
 use base::error::Result;
 use base::time::Time;
+pub use freezer::Frozen;
 pub use machine::View;
 use proc::ProcFs;
 pub use proc::{Kin, Marks, Probe, Process, Processes, Scan};
@@ -179,6 +181,7 @@ impl Host {
             facts: &self.facts,
             aliases: &self.aliases,
             same_namespace: self.same_namespace,
+            is_alone: matches!(self.board, Some(Place::File(_))),
             hertz: self.hertz,
             processes,
         }
@@ -187,9 +190,7 @@ impl Host {
     /// When a process started, to recognise it again by; `None` where there is no such process.
     pub fn birth_of(&self, pid: i64) -> Option<Birth> {
         match proc::probe(self.processes(), pid) {
-            Probe::Present(p) if !p.zombie => {
-                Some(Birth { boot: Boot::Id(self.facts.boot_id.clone()), ticks: p.ticks? })
-            }
+            Probe::Present(p) if !p.zombie => Some(Birth { boot: self.facts.boot(), ticks: p.ticks? }),
             _ => None,
         }
     }
@@ -205,6 +206,11 @@ impl Host {
         // The name in brackets may hold anything.
         let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
         matches!(state, Some("T" | "t"))
+    }
+
+    /// The frozen cgroup that holds a process; `None` also where nothing tells.
+    pub fn frozen(&self, pid: i64) -> Option<Frozen> {
+        freezer::frozen(&self.proc, pid)
     }
 
     /// Whether what was proven gone still is.

@@ -16,6 +16,8 @@ pub struct View<'a> {
     pub aliases: &'a [String],
     /// The configuration says that workers share our pid namespace.
     pub same_namespace: bool,
+    /// The board is of one machine alone: what was claimed in this boot and pid namespace is of this one, whatever it was called then.
+    pub is_alone: bool,
     /// Clock ticks per second, the unit of process starts.
     pub hertz: u64,
     /// Its processes.
@@ -37,7 +39,8 @@ impl View<'_> {
         let mut scan = self.processes.scan(&tasks);
         // Where no pid is recorded, a process that hides its environment may be the worker. What another host claimed is not judged by
         // the processes of this one.
-        let is_here = |a: &Ask| a.claim_host.as_deref().is_none_or(|name| self.is_here(name));
+        let is_proven = |a: &Ask| self.is_alone && judge::claimed_in_ours(a, self.facts);
+        let is_here = |a: &Ask| a.claim_host.as_deref().is_none_or(|name| self.is_here(name)) || is_proven(a);
         let pidless = asks.iter().filter(|a| a.pid.is_none() && !a.hermes_spawned && is_here(a));
         if let Some(since) = pidless.map(|a| a.since).min() {
             let seconds = since.since(self.facts.boot_time).saturating_sub(judge::START_SLACK);

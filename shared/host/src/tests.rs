@@ -252,6 +252,36 @@ fn a_harness_is_who_started_the_worker_and_says_so() {
 }
 
 #[test]
+fn what_was_claimed_here_under_another_name_is_known_by_boot_and_namespace() {
+    let (host, dir) = (host(), tempfile::tempdir().unwrap());
+    let facts = host.facts();
+    let board = host.of_board(&dir.path().join("b.db"));
+    let mut ended = Command::new("true").spawn().unwrap();
+    let pid = i64::from(ended.id());
+    ended.wait().unwrap();
+    let birth = Birth { boot: facts.boot(), ticks: 1 };
+    let claimed = Ask {
+        claim_host: Some("moon".into()),
+        birth: Some(birth),
+        namespace: Some(facts.pid_namespace),
+        ..ask(&host, "renamed", Some(pid))
+    };
+    let life = |host: &Host, ask: &Ask| host.look(std::slice::from_ref(ask))[0].life;
+    assert_eq!(life(&board, &claimed), Life::Gone);
+    let other_boot = Birth { boot: Boot::Id("fc89d26c-7fdb-41ec-b056-2f6d5e9169ff".into()), ticks: 1 };
+    for ask in [
+        Ask { birth: Some(other_boot), ..claimed.clone() },
+        Ask { birth: None, ..claimed.clone() },
+        Ask { namespace: Some("pid:[1]".into()), ..claimed.clone() },
+        Ask { namespace: None, ..claimed.clone() },
+    ] {
+        assert_eq!(life(&board, &ask), Life::Unknown, "{ask:?}");
+    }
+    // On a board that several hosts share each is its name.
+    assert_eq!(life(&host.of_server("postgres://db/b"), &claimed), Life::Unknown);
+}
+
+#[test]
 fn answers_come_in_the_order_of_the_questions() {
     let host = host();
     let mine = ask(&host, "order", Some(4_194_305));
@@ -360,6 +390,15 @@ fn a_worker_whose_environment_says_nothing_is_known_by_its_recorded_start() {
     let worker = Killed(command.spawn().unwrap());
     let birth = host.birth_of(worker.pid()).unwrap();
     let (boot, ticks) = (birth.boot.clone(), birth.ticks);
+    // Of this start of the container, where we are in one.
+    let facts = host.facts();
+    assert_eq!(boot, Boot::Within { id: facts.boot_id.clone(), init: facts.init_ticks.unwrap() });
+    for blind in
+        [HostFacts { init_ticks: None, ..facts.clone() }, HostFacts { is_time_shifted: true, ..facts }]
+    {
+        assert_eq!(blind.boot(), Boot::Id(blind.boot_id.clone()));
+        assert!(blind.is_this_boot(&blind.boot()));
+    }
     let recorded = |has_blocked: bool, ticks: u64| {
         let birth = Birth { boot: boot.clone(), ticks };
         [Recorded { pid: worker.pid(), birth, has_blocked }]

@@ -70,6 +70,31 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
+    /// This boot, as the start of a process of it is recorded. In a time namespace of our own the start of pid 1 is not that which others read.
+    pub fn boot(&self) -> Boot {
+        let id = self.boot_id.clone();
+        match self.init_ticks.filter(|_| !self.is_time_shifted) {
+            Some(init) => Boot::Within { id, init },
+            None => Boot::Id(id),
+        }
+    }
+
+    /// Whether a recorded boot is of the kernel that runs now, in whichever container.
+    pub fn is_this_kernel(&self, boot: &Boot) -> bool {
+        match boot {
+            Boot::Id(id) | Boot::Within { id, .. } => *id == self.boot_id,
+            Boot::Epoch(_) => self.is_this_boot(boot),
+        }
+    }
+
+    /// Whether a recorded boot is an earlier start of the container that we run in, where each one has the same workers.
+    pub fn is_earlier_start(&self, boot: &Boot) -> bool {
+        let Boot::Within { id, init } = boot else { return false };
+        let is_within = !self.initial_pid_namespace && !self.is_time_shifted && *id == self.boot_id;
+        // A namespace below ours, as a sandbox has, began later.
+        is_within && self.init_ticks.is_some_and(|ours| *init < ours)
+    }
+
     /// Whether a recorded boot is the one that runs now.
     pub fn is_this_boot(&self, boot: &Boot) -> bool {
         match boot {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::is_within;
-use crate::needs_operator::{is_nobodys, untaken};
+use crate::needs_operator::{self, SILENT, is_nobodys, untaken};
 use crate::runtime::{Dispatcher, Runtime, gateway};
 use crate::{Profiles, World, authorship};
 use base::error::Result;
@@ -295,9 +295,20 @@ fn waits(
 /// Seconds after which ready work on a board without a dispatcher needs a person, where no worker of its profile is at work.
 pub const UNCLAIMED: i64 = 3_600;
 
-/// Who works on a task, and since when: of each one that is for no profile and runs or was claimed, and of those that run for a profile
-/// without a sign of life for [`STALLED`] seconds.
-pub type Workers = BTreeMap<String, (Option<String>, Time)>;
+/// Who works on a task: of each one that is for no profile and runs or was claimed, and of those that have run for a profile for [`STALLED`]
+/// seconds.
+pub type Workers = BTreeMap<String, Worker>;
+
+/// The newest attempt at a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worker {
+    /// Its profile, where that is known.
+    pub profile: Option<String>,
+    /// When it began.
+    pub since: Time,
+    /// A person was told that nothing is heard of its living worker, whatever beats for it.
+    pub is_silent: bool,
+}
 
 /// Looks at the newest attempts of such tasks. `started` as with [`passed_over`].
 ///
@@ -311,9 +322,8 @@ pub fn workers(
     now: Time,
 ) -> Result<Workers> {
     let claimed = tasks_of(events, is_start);
-    // The row of most running ones tells enough.
-    let is_fresh =
-        |t: &Task| t.started_at.max(t.last_heartbeat_at).is_some_and(|at| is_within(at, now, STALLED - 1));
+    // The row of most running ones tells enough. `board run` beats for a command that does nothing, too.
+    let is_fresh = |t: &Task| t.started_at.is_some_and(|at| is_within(at, now, STALLED - 1));
     let is_meant = |t: &&Task| match &t.assignee {
         Some(_) => t.status == Status::Running && !is_fresh(t),
         None => t.status == Status::Running || claimed.contains(t.id.as_str()),
@@ -325,14 +335,15 @@ pub fn workers(
     Ok(board.look(&all)?.iter().filter_map(|d| Some((d.task.id.clone(), who_works_on(d)?))).collect())
 }
 
-/// The profile of the newest attempt at a task, where that is known, and when it began.
-fn who_works_on(d: &Detail) -> Option<(Option<String>, Time)> {
-    d.newest_run().map(|run| (run.profile.clone(), run.started_at))
+fn who_works_on(d: &Detail) -> Option<Worker> {
+    let is_silent = needs_operator::told(d).and_then(needs_operator::key) == Some(SILENT);
+    d.newest_run().map(|run| Worker { profile: run.profile.clone(), since: run.started_at, is_silent })
 }
 
 /// Ready tasks of a board without a dispatcher that nobody has claimed for that long, while nobody claimed or worked on anything else of
 /// their profile. `started` as with [`passed_over`]; what is for no profile any worker may take. An attempt counts for [`STALLED`] seconds
-/// since it began or gave a sign of life. One of an unknown profile may be of any: it counts since it began.
+/// since it began or gave a sign of life, and no longer than until a person is told that nothing is heard of its worker. One of an unknown
+/// profile may be of any: it counts since it began.
 pub fn unclaimed(
     rows: &[Task],
     started: &[Task],
@@ -345,15 +356,17 @@ pub fn unclaimed(
     let claimed = tasks_of(events, |e| is_lately(e) && is_start(e));
     // Its worker may be dead, and no watcher may touch it: it must not hide work for ever.
     let is_alive = |t: &Task| {
-        let began = workers.get(&t.id).map(|(_, since)| *since).or(t.started_at);
-        began.max(t.last_heartbeat_at).is_none_or(|at| is_within(at, now, STALLED - 1))
+        let worker = workers.get(&t.id);
+        let began = worker.map(|w| w.since).or(t.started_at);
+        let heard = began.max(t.last_heartbeat_at).is_none_or(|at| is_within(at, now, STALLED - 1));
+        heard && !worker.is_some_and(|w| w.is_silent)
     };
     let is_at_work =
         |t: &&Task| (t.status == Status::Running && is_alive(t)) || claimed.contains(t.id.as_str());
     let at_work: Vec<&Task> = rows.iter().chain(started).filter(is_at_work).collect();
     let may_be_of = |o: &Task, who: &str| match (&o.assignee, workers.get(&o.id)) {
-        (Some(profile), _) | (None, Some((Some(profile), _))) => profile == who,
-        (None, Some((None, since))) => is_within(*since, now, STALLED - 1),
+        (Some(profile), _) | (None, Some(Worker { profile: Some(profile), .. })) => profile == who,
+        (None, Some(Worker { profile: None, since, .. })) => is_within(*since, now, STALLED - 1),
         (None, None) => true,
     };
     let is_left = |t: &&Task| {
@@ -650,8 +663,12 @@ mod tests {
         assert!(!left(ready(9_000), &other(Status::Running, Some("luna")), &[]), "its worker is busy");
         assert!(left(ready(9_000), &other(Status::Running, Some("sol")), &[]));
         assert!(!left(ready(9_000), &other(Status::Running, None), &[]), "any worker may be hers");
+        let works = |who: Option<&str>, since: i64, is_silent: bool| -> Workers {
+            let worker = Worker { profile: who.map(str::to_owned), since: ago(since), is_silent };
+            [("t_00000002".to_owned(), worker)].into()
+        };
         let by = |who: Option<&str>, since: i64| {
-            let workers = [("t_00000002".to_owned(), (who.map(str::to_owned), ago(since)))].into();
+            let workers = works(who, since, false);
             let rows = [&[ready(90_000)], &other(Status::Running, None)[..]].concat();
             unclaimed(&rows, &[], &[], &workers, NOW).contains("t_00000001")
         };
@@ -661,14 +678,16 @@ mod tests {
         );
         // A worker of which nothing is heard may be dead, and its task marked.
         assert!(by(Some("luna"), STALLED));
-        let hides = |profile: Option<&str>, began: i64, heard: Option<i64>| {
-            let workers = [("t_00000002".to_owned(), (Some("luna".to_owned()), ago(began)))].into();
+        let hides_so = |profile: Option<&str>, began: i64, heard: Option<i64>, is_silent: bool| {
+            let workers = works(Some("luna"), began, is_silent);
             let mut runs = row("t_00000002", Status::Running, profile, 900_000);
             (runs.started_at, runs.last_heartbeat_at) = (Some(ago(800_000)), heard.map(ago));
             !unclaimed(&[ready(900_000), runs], &[], &[], &workers, NOW).contains("t_00000001")
         };
+        let hides =
+            |profile: Option<&str>, began: i64, heard: Option<i64>| hides_so(profile, began, heard, false);
         let nobodys = |began: i64| {
-            let workers = [("t_00000002".to_owned(), (Some("luna".to_owned()), ago(began)))].into();
+            let workers = works(Some("luna"), began, false);
             let mut free = ready(900_000);
             free.assignee = None;
             let mut runs = row("t_00000002", Status::Running, None, 900_000);
@@ -679,6 +698,7 @@ mod tests {
         for profile in [Some("luna"), None] {
             assert!(hides(profile, STALLED - 1, None) && !hides(profile, STALLED, None));
             assert!(hides(profile, 700_000, Some(STALLED - 1)) && !hides(profile, 700_000, Some(STALLED)));
+            assert!(!hides_so(profile, 700_000, Some(9), true), "a person was told that it is silent");
         }
         assert!(!by(None, STALLED - 1) && by(None, STALLED), "that of an unknown one hides it for a while");
         assert!(!left(ready(9_000), &other(Status::Todo, Some("luna")), &[claimed(3_599)]));
@@ -707,7 +727,20 @@ mod tests {
         let attempt =
             |id: i64, profile: &str, began: i64| Run { started_at: ago(began), ..run(id, profile, None) };
         d.runs = vec![attempt(2, "luna", 60), attempt(1, "nova", 9_000)];
-        assert_eq!(who_works_on(&d), Some((Some("luna".into()), ago(60))));
+        let works = |is_silent| Some(Worker { profile: Some("luna".into()), since: ago(60), is_silent });
+        assert_eq!(who_works_on(&d), works(false));
+        let told = |over: bool| {
+            let word = serde_json::json!({"by": "heal", "key": SILENT, "watchbill": {"because": "x"}});
+            let mut told = event("watchbill_detected", 60, word);
+            if over {
+                told.payload["over"] = true.into();
+            }
+            told
+        };
+        d.events.push(told(false));
+        assert_eq!(who_works_on(&d), works(true));
+        d.events.push(told(true));
+        assert_eq!(who_works_on(&d), works(false));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use board::{Attended, Board, Detail, claim_host};
 use config::Config;
 use coord::Mapping;
 use coord::evidence::Evidence;
-use host::{Ask, Freed, Host, HostFacts, Look, Orphan, Proof, Recheck, Target};
+use host::{Ask, Freed, Frozen, Host, HostFacts, Look, Orphan, Proof, Recheck, Target};
 use logs::cache::Cache;
 use logs::provider::Profile;
 use logs::usage::Usage;
@@ -45,6 +45,10 @@ pub trait Witness {
     /// Processes that work in a folder, as far as we may see them.
     fn inside(&self, _folder: &Path) -> Vec<Orphan> {
         Vec::new()
+    }
+    /// The frozen cgroup that holds a process; `None` also where nothing tells.
+    fn frozen(&self, _pid: i64) -> Option<Frozen> {
+        None
     }
     /// A living worker as it may be stopped; `None` where nothing proves who it is.
     fn target(&self, _task: &str, _run: Option<i64>, _pid: i64) -> Option<Target> {
@@ -83,6 +87,9 @@ impl Witness for Host {
     }
     fn inside(&self, folder: &Path) -> Vec<Orphan> {
         Host::inside(self, folder)
+    }
+    fn frozen(&self, pid: i64) -> Option<Frozen> {
+        Host::frozen(self, pid)
     }
     fn target(&self, task: &str, run: Option<i64>, pid: i64) -> Option<Target> {
         Host::target(self, task, run, pid)

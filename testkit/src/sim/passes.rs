@@ -291,6 +291,7 @@ impl Here<'_> {
             facts: &facts,
             aliases: &names,
             same_namespace: false,
+            is_alone: false,
             hertz: HERTZ,
             processes: &truth.machine,
         })

@@ -7,6 +7,7 @@ use super::exited::LEAVING;
 use super::gone;
 use super::resume;
 use super::seen::{GLANCED, Recent, Seen, TaskSeen, suspect};
+use super::stopped;
 use base::cause::Cause;
 use base::error::Result;
 use base::time::Time;
@@ -218,9 +219,8 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
         });
         // A worker that lives has not ended on anything, whatever it said last.
         let lives = is_alive(worker.as_ref());
-        let output_at = (lives && abroad.is_none() && detail.is_beaten_for())
-            .then(|| Time::written(Path::new(detail.words_file()?)))
-            .flatten();
+        let output_at =
+            (lives && abroad.is_none() && detail.is_beaten_for()).then(|| written(&detail)).flatten();
         let left = reading.as_ref().filter(|r| lives && r.is_left).and_then(|r| r.modified);
         let told = reading.as_ref().filter(|_| !lives).map(|r| told(&detail, r)).unwrap_or_default();
         let (log, log_at) = match reading.filter(|_| !lives) {
@@ -231,6 +231,18 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
             Some(s) if matches!(log, LogEnd::Absent | LogEnd::NoEvidence) => s.end.clone(),
             _ => log,
         };
+        // How a worker of a lent task fares is looked at on the other board.
+        let running = |_: &Look| detail.task.status == Status::Running && lent_to(&detail).is_none();
+        let (target, vitals) = match worker.as_ref().filter(|w| w.life != Life::Unknown && running(w)) {
+            Some(look) => fares(world, &detail, ask.as_ref(), look, now),
+            None => (None, None),
+        };
+        let going = worker.as_ref().filter(|w| w.life == Life::Alive && w.stopped.is_empty() && running(w));
+        let frozen = going.and_then(|w| w.worker_pid).and_then(|pid| {
+            let detect = &world.config.detect;
+            let is_asked = stopped::may_be_frozen(&detail, vitals.as_ref(), output_at, detect, now);
+            is_asked.then(|| world.host.frozen(pid))?
+        });
         let mut sighted = |key: String| {
             let since = world.cache.sight(&key, looked);
             still.insert(key);
@@ -238,7 +250,8 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
         };
         let gone_since =
             waits(&detail, worker.as_ref()).map(|key| sighted(format!("gone:{}:{key}", board.at)));
-        let stopped_since = worker.as_ref().filter(|w| !w.stopped.is_empty()).map(|_| {
+        let stopped = worker.as_ref().filter(|w| !w.stopped.is_empty() || frozen.is_some());
+        let stopped_since = stopped.map(|_| {
             let (task, run) = (&detail.task.id, detail.task.current_run.unwrap_or(0));
             sighted(format!("stopped:{}:{task}:{run}", board.at))
         });
@@ -249,12 +262,6 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
                 let run = detail.newest_run().map_or(0, |run| run.id);
                 sighted(format!("unreadable:{}:{}:{run}", board.at, detail.task.id))
             });
-        // How a worker of a lent task fares is looked at on the other board.
-        let running = |_: &Look| detail.task.status == Status::Running && lent_to(&detail).is_none();
-        let (target, vitals) = match worker.as_ref().filter(|w| w.life != Life::Unknown && running(w)) {
-            Some(look) => fares(world, &detail, ask.as_ref(), look, now),
-            None => (None, None),
-        };
         let left_here = abroad.as_ref().and_then(|_| gone::left_here(world, &detail));
         let claim_here = detail.task.claim_host().is_some_and(|h| world.host.is_here(h));
         tasks.push(TaskSeen {
@@ -267,6 +274,7 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
             log_at,
             output_at,
             left,
+            frozen,
             stopped_since,
             refused: told.keys().copied().collect(),
             left_open: runs_of(&told, Cause::ProtocolViolation),
@@ -286,6 +294,13 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
         }
     }
     tasks
+}
+
+/// When anything was last written into the files that the claim of `board run` names.
+fn written(detail: &Detail) -> Option<Time> {
+    let trail = detail.newest_claim()?.trail()?;
+    let files = ["log", "output"].into_iter().filter_map(|key| trail.get(key)?.as_str());
+    files.filter_map(|file| Time::written(Path::new(file))).max()
 }
 
 /// The end of a watcher's hold that is over by what it says itself, in seconds since 1970.

@@ -376,7 +376,7 @@ impl Rules<'_> {
     }
 
     /// When the present attempt began, or the newest one where none is open.
-    fn started(&self, t: &TaskSeen) -> Time {
+    pub(super) fn started(&self, t: &TaskSeen) -> Time {
         let run = t.detail.current_run().or(t.detail.newest_run()).map(|r| r.started_at);
         run.or(t.detail.task.started_at).unwrap_or(t.detail.task.created_at)
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use base::time::Time;
 use board::{Attended, Detail, Event, Status, Task};
-use host::{HostFacts, Look, Target};
+use host::{Frozen, HostFacts, Look, Target};
 use logs::LogEnd;
 use logs::vitals::Vitals;
 use policy::attempts::session::SessionSeen;
@@ -106,13 +106,16 @@ pub struct TaskSeen {
     pub log: LogEnd,
     /// When that log was last written.
     pub log_at: Option<Time>,
-    /// When the command of `board run` that works on it last wrote anything, where that lives.
+    /// When the command of `board run` that works on it last wrote anything, or the log that its claim names, where that lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_at: Option<Time>,
     /// Since when its living worker has said, by its exit code in the log, that it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<Time>,
-    /// When a pass first saw its living worker stopped by a signal, as it has been in each pass since.
+    /// The frozen cgroup of its living worker, where that was silent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen: Option<Frozen>,
+    /// When a pass first saw its living worker stopped by a signal, or frozen, as it has been in each pass since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_since: Option<Time>,
     /// Attempts that the log says were refused, by their number: no death counts that a provider explains.

@@ -5,10 +5,13 @@ use super::running::BLIND;
 use super::seen::TaskSeen;
 use super::{Rules, Verdict};
 use base::time::{Time, words};
+use board::{Detail, Event, EventKind};
 use config::Detect;
 use config::span::seconds;
 use host::Look;
 use logs::vitals::Turn;
+use policy::authorship;
+use policy::dispatcher::STALLED;
 use policy::needs_operator::{ASKING, SILENT};
 
 impl Rules<'_> {
@@ -28,7 +31,8 @@ impl Rules<'_> {
                 Some(self.tell(t, ASKING, because, "answer in the session of its worker"))
             }
             Turn::Over | Turn::Unknown => {
-                let waited = Some(waited(self.heard(t))).filter(|w| *w >= BLIND)?;
+                let (heard, patience) = self.heard(t);
+                let waited = Some(waited(heard)).filter(|w| *w >= patience)?;
                 let because = format!(
                     "its worker{pid} lives, and nothing was heard of it for {}: its task waits for it as long as it lives",
                     words(waited)
@@ -38,7 +42,8 @@ impl Rules<'_> {
             }
             // A build may take that long, so this only asks. Who set the limit said how long a tool may take.
             Turn::Tool { since } if self.detect.tool_limit == Detect::default().tool_limit => {
-                let waited = Some(waited(self.heard(t).max(since))).filter(|w| *w >= BLIND)?;
+                let (heard, patience) = self.heard(t);
+                let waited = Some(waited(heard.max(since))).filter(|w| *w >= patience)?;
                 let because = format!(
                     "its worker{pid} lives, and nothing was heard of it or its tool for {}: check whether the tool still works",
                     words(waited)
@@ -51,16 +56,33 @@ impl Rules<'_> {
         }
     }
 
-    /// Until when the newest sign of life of a worker is good.
-    fn heard(&self, t: &TaskSeen) -> Time {
+    /// Until when the newest sign of life of a worker is good, and how many seconds after that a person is told.
+    fn heard(&self, t: &TaskSeen) -> (Time, i64) {
         let sane = |at: Option<Time>| at.filter(|at| self.is_sane(*at));
         let written = sane(t.vitals.as_ref().and_then(|vitals| vitals.active));
         // Where an agent writes down what it does, the beats of `board run` say no more.
         if let Some(written) = written.filter(|_| t.detail.is_beaten_for()) {
-            return written.max(sane(t.output_at).unwrap_or(written));
+            return (written.max(sane(t.output_at).unwrap_or(written)), BLIND);
+        }
+        // They go on whatever the command does. Of one that nothing else tells of its output does, and what it wrote to the board. Some agents
+        // print only at their end, so it may be silent for as long as its attempt hides ready work.
+        if let Some(printed) = sane(t.output_at).filter(|_| t.detail.is_beaten_for()) {
+            let session = t.session.as_ref().and_then(|s| s.active);
+            let others = [sane(session), sane(said(&t.detail)), Some(self.started(t))];
+            return (others.into_iter().flatten().fold(printed, Time::max), STALLED);
         }
         let sign = self.seen.now.plus(-self.quiet(t));
         let sign = written.map_or(sign, |written| sign.max(written));
-        t.detail.good_until(sign, seconds(self.policy.claim_ceiling))
+        (t.detail.good_until(sign, seconds(self.policy.claim_ceiling)), BLIND)
     }
+}
+
+/// When a worker last wrote more to the board than a bare heartbeat, or a comment came that is not of a program of Watchbill.
+fn said(d: &Detail) -> Option<Time> {
+    let is_word = |e: &&Event| match e.kind {
+        EventKind::Heartbeat => e.payload.get("note").is_some(),
+        EventKind::PacketRecorded | EventKind::Commented => !authorship::is_of_programs(e),
+        _ => false,
+    };
+    d.events.iter().rev().find(is_word).map(|e| e.at)
 }

@@ -53,6 +53,7 @@ fn blank(status: Status) -> TaskSeen {
         log: LogEnd::Absent,
         log_at: None,
         left: None,
+        frozen: None,
         stopped_since: None,
         refused: Vec::new(),
         left_open: Vec::new(),

@@ -26,7 +26,14 @@ impl Here<'_> {
     fn with<T>(&self, f: impl FnOnce(&View<'_>) -> T) -> T {
         let machine = &self.state.hosts[self.host].machine;
         let facts = machine.facts(self.state.now());
-        f(&View { facts: &facts, aliases: &[], same_namespace: false, hertz: HERTZ, processes: machine })
+        f(&View {
+            facts: &facts,
+            aliases: &[],
+            same_namespace: false,
+            is_alone: false,
+            hertz: HERTZ,
+            processes: machine,
+        })
     }
 }
 

@@ -204,7 +204,14 @@ impl Here<'_> {
         let truth = self.night.truth.borrow();
         let machine = &truth.hosts[self.host].machine;
         let facts = machine.facts(truth.clock(self.host));
-        f(&View { facts: &facts, aliases: &[], same_namespace: false, hertz: HERTZ, processes: machine })
+        f(&View {
+            facts: &facts,
+            aliases: &[],
+            same_namespace: false,
+            is_alone: false,
+            hertz: HERTZ,
+            processes: machine,
+        })
     }
 }
 

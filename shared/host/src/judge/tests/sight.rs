@@ -111,6 +111,77 @@ fn a_worker_in_a_container_of_our_name_is_not_gone() {
     ]);
 }
 
+/// What `board run` claimed in a container that was started again since: each start has a pid namespace of its own.
+#[test]
+fn what_an_earlier_start_of_our_container_claimed() {
+    fn restarted(w: &mut World) {
+        (w.facts.initial_pid_namespace, w.same, w.facts.init_ticks) = (false, true, Some(500));
+        (w.ask.namespace, w.ask.hermes_spawned) = (Some("pid:[2]".into()), false);
+        w.born(within("b1", 9), 0);
+    }
+    check(&[
+        ("in our own boot", restarted, Gone, "reboot"),
+        ("its number is in use again", |w| (restarted(w), w.present(process(PID, 90))).1, Gone, "reboot"),
+        (
+            "it lives",
+            |w| (restarted(w), w.present(marked(PID, 0, "t_1", Some("7")))).1,
+            Alive,
+            "is the worker",
+        ),
+        ("nobody says same", |w| (restarted(w), w.same = false).1, Unknown, "another pid namespace"),
+        // A sandbox in our container, or a container beside it.
+        (
+            "one that began later",
+            |w| (restarted(w), w.born(within("b1", 501), 0)).1,
+            Unknown,
+            "another pid namespace",
+        ),
+        (
+            "one that began with ours",
+            |w| (restarted(w), w.born(within("b1", 500), 0)).1,
+            Unknown,
+            "another pid namespace",
+        ),
+        (
+            "without the start of pid 1",
+            |w| (restarted(w), w.born(id("b1"), 0)).1,
+            Unknown,
+            "another pid namespace",
+        ),
+        (
+            "of another boot",
+            |w| (restarted(w), w.born(within("b0", 9), 0)).1,
+            Unknown,
+            "another pid namespace",
+        ),
+        (
+            "claimed on the machine itself",
+            |w| (restarted(w), w.ask.namespace = Some("pid:[4026531836]".into())).1,
+            Unknown,
+            "another pid namespace",
+        ),
+        (
+            "we run on the machine itself",
+            |w| (restarted(w), w.facts.initial_pid_namespace = true).1,
+            Unknown,
+            "another pid namespace",
+        ),
+        (
+            "in a time namespace of our own",
+            |w| (restarted(w), w.facts.is_time_shifted = true).1,
+            Unknown,
+            "another pid namespace",
+        ),
+        // A number is given again only after every process in it is gone.
+        (
+            "the kernel gave our namespace the number of that one",
+            |w| (restarted(w), w.same = false, w.ask.namespace = Some("pid:[1]".into())).2,
+            Gone,
+            "reboot",
+        ),
+    ]);
+}
+
 /// The number of the claimer is another process' here: a kernel thread, always alive and older than any claim.
 #[test]
 fn a_claim_of_another_namespace_is_never_gone() {

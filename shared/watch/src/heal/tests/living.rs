@@ -109,6 +109,73 @@ fn a_worker_that_a_signal_stopped_is_told_of_once_and_never_requeued_or_killed_f
     begins(&gone, &config(), "requeue dead-worker");
 }
 
+/// The same of one that a frozen cgroup holds.
+fn frozen(t: TaskSeen, seconds: i64) -> TaskSeen {
+    with!(stopped(t, seconds), |t| {
+        t.worker.as_mut().unwrap().stopped = Vec::new();
+        let thaw = ("/cg/a/cgroup.freeze".to_owned(), "0".to_owned());
+        t.frozen = Some(host::Frozen { cgroup: "/cg/a".into(), thaw });
+    })
+}
+
+#[test]
+fn a_worker_in_a_frozen_cgroup_is_told_of_as_one_that_a_signal_stopped() {
+    for config in [config(), allowed()] {
+        for t in [running(Life::Alive, 9_000), faring(stalled()), faring(looping())] {
+            let short = frozen(t.clone(), 599);
+            begins(&short, &config, "- its worker (pid 42) has been frozen for 9m, by its cgroup ");
+            let d = by(&frozen(t.clone(), 600), &config);
+            let told = "tell stopped-worker: its worker (pid 42) has been frozen for 10m, by its cgroup ";
+            assert!(line(&d).starts_with(told), "{}", line(&d));
+            let step = &d.steps[0];
+            assert!(step.stop.is_none() && step.proof.is_none() && step.only_adds());
+            let Change::AddEvent { payload, .. } = &step.changes[0] else { panic!("{step:?}") };
+            let payload = serde_json::to_value(payload).unwrap();
+            assert!(payload["mend"].as_str().unwrap().contains("echo 0 > "), "{payload}");
+            let event = event(EventKind::Detected, 60, payload);
+            assert_eq!(needs_operator::goes_on_by(&event), None, "no signal lets it go on");
+            let told = with!(frozen(t.clone(), 700), |t| t.detail.events.push(event.clone()));
+            begins(&told, &config, "- its worker (pid 42) has been frozen");
+            let on = with!(t, |t| t.detail.events.push(event));
+            let d = by(&on, &config);
+            assert!(
+                line(&d).starts_with("tell stopped-worker: stopped-worker is over: worker alive"),
+                "{}",
+                line(&d)
+            );
+        }
+    }
+    // A process that a signal stopped as well does not go on by itself once it is thawed.
+    let both = with!(frozen(running(Life::Alive, 9_000), 700), |t| {
+        t.worker.as_mut().unwrap().stopped = vec![42];
+    });
+    says(both, "tell stopped-worker: its worker (pid 42) has been stopped by a signal");
+}
+
+#[test]
+fn only_of_a_worker_that_is_silent_or_not_well_it_is_asked_whether_it_is_frozen() {
+    let asked = |t: &TaskSeen| {
+        super::super::stopped::may_be_frozen(&t.detail, t.vitals.as_ref(), t.output_at, &config().detect, NOW)
+    };
+    let beat = |seconds: i64| {
+        with!(running(Life::Alive, 9_000), |t| t.detail.task.last_heartbeat_at = Some(ago(seconds)))
+    };
+    let run = |t: TaskSeen| {
+        with!(t, |t| {
+            let claim = t.detail.events.iter_mut().find(|e| e.kind == EventKind::Claimed).unwrap();
+            claim.payload["watchbill"] = json!({"output": "/l"});
+        })
+    };
+    let active = |vitals: Vitals, seconds: i64| {
+        with!(run(beat(9)), |t| t.vitals = Some(Vitals { active: Some(ago(seconds)), ..vitals }))
+    };
+    assert!(!asked(&beat(59)) && asked(&beat(60)));
+    assert!(asked(&run(beat(9))), "board run beats for it, and is not frozen");
+    assert!(!asked(&active(Vitals::default(), 59)) && asked(&active(Vitals::default(), 60)));
+    assert!(!asked(&with!(run(beat(9)), |t| t.output_at = Some(ago(59)))));
+    assert!(asked(&active(looping(), 9)), "it may be stopped for that");
+}
+
 #[test]
 fn a_living_worker_that_asks_or_is_silent_is_told_of_once() {
     const HOURS: i64 = 3_600;
@@ -137,6 +204,10 @@ fn a_living_worker_that_asks_or_is_silent_is_told_of_once() {
             claim.payload["watchbill"] = json!({"output": "/l"});
         })
     };
+    let printed = |seconds: i64| with!(beaten_for(silent(30)), |t| t.output_at = Some(ago(seconds)));
+    let wrote = |kind: &str, word: Value| {
+        with!(printed(13 * HOURS), |t| t.detail.events.push(event(kind, HOURS, word)))
+    };
     for (t, want) in [
         (fares(asks(300)), "- worker alive: as seen"),
         (fares(asks(301)), "tell asking-worker: its worker asked a person 5m ago, and waits for the answer"),
@@ -152,6 +223,16 @@ fn a_living_worker_that_asks_or_is_silent_is_told_of_once() {
             with!(beaten_for(fares(over(6 * HOURS))), |t| t.output_at = Some(ago(60))),
             "- worker alive: as seen",
         ),
+        // Nothing but what it printed tells of it, and some agents print only at their end.
+        (printed(12 * HOURS - 1), "- worker alive: as seen"),
+        (printed(12 * HOURS), "tell silent-worker: its worker lives, and nothing was heard of it for 12h"),
+        // A bare heartbeat may be that of `board run`, and the comment that of heal.
+        (wrote("heartbeat", json!({})), "tell silent-worker: "),
+        (wrote("commented", json!({"author": "heal"})), "tell silent-worker: "),
+        (wrote("heartbeat", json!({"note": "half of it"})), "- worker alive: as seen"),
+        (wrote("watchbill_packet", json!({"by": "board"})), "- worker alive: as seen"),
+        // The file is older than the attempt.
+        (with!(beaten_for(silent(11)), |t| t.output_at = Some(ago(30 * HOURS))), "- worker alive: as seen"),
         // Where nothing else tells of its worker, the beats do.
         (beaten_for(silent(30)), "- worker alive: as seen"),
         // A tool may take its time: after a while a person is asked.
