@@ -11,7 +11,7 @@ use base::count::things;
 use base::registry::{HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use base::time::{Time, words};
 use board::several_hosts::is_log_elsewhere;
-use board::{Detail, Event, EventKind, Rule, Run, Status, StepAction, hermes};
+use board::{Comment, Detail, Event, EventKind, Rule, Run, Status, StepAction, hermes};
 use policy::authorship::{self, cause_in, is_ours, our_hold};
 use policy::needs_operator::{self, is_nobodys};
 use policy::remedy::{self, Lacking};
@@ -523,6 +523,9 @@ fn with_person(f: &Facts, e: &Event, cause: &str) -> Stand {
 fn scheduled(f: &Facts) -> Stand {
     let Some((e, hold)) = our_hold(&f.detail) else {
         let e = authorship::parked(&f.detail);
+        if let Some((e, run)) = e.and_then(|e| Some((e, parking(f, e)?))) {
+            return parked(f, e, run);
+        }
         let when = e.map_or_else(String::new, |e| format!(" {}", f.ago(e.at)));
         let reason = e.and_then(|e| text(e, "reason")).map_or_else(String::new, |r| format!(": {r}"));
         let says = format!("scheduled outside Watchbill{when}{reason}");
@@ -548,6 +551,44 @@ fn scheduled(f: &Facts) -> Stand {
         (None, behind) => behind.map(|b| upper(&b)),
     };
     Stand::new(kind, says).until(until).more(behind)
+}
+
+/// The attempt whose worker scheduled its own task with this event, as newer Hermes lets it (`kanban_schedule`). What a person schedules was
+/// worked on by no attempt, or has a comment of that person.
+fn parking<'a>(f: &'a Facts, e: &Event) -> Option<&'a Run> {
+    let run = worked(f, e).filter(|r| e.by().is_none() && r.outcome.as_deref() == Some("scheduled"))?;
+    let is_word = |c: &Comment| c.body.starts_with("SCHEDULED:") && e.at.since(c.at).abs() <= ONE_COMMAND;
+    let is_of_run = |c: &Comment| run.profile.as_deref().is_some_and(|p| p.eq_ignore_ascii_case(&c.author));
+    let by_hand = f.detail.comments.iter().any(|c| is_word(c) && !is_of_run(c));
+    (!by_hand).then_some(run)
+}
+
+/// Seconds between the two rows that one command of Hermes writes.
+const ONE_COMMAND: i64 = 2;
+
+/// Seconds for which a worker may say that its task waits, before a person is told all the same.
+const LONGEST_WAIT: i64 = 7 * 86_400;
+
+/// When its worker says that it may go on: Hermes has no timer for that, and only recommends this mark.
+fn wake(reason: &str) -> Option<Time> {
+    let (_, rest) = reason.split_once("SCHEDULED_UNTIL=")?;
+    Time::parse(rest.split_whitespace().next()?.trim_end_matches(['.', ',', ';', ')', '`']))
+}
+
+/// Its worker scheduled it. Nothing ends that but an orchestrator or a person, who has as long for it as for a card.
+fn parked(f: &Facts, e: &Event, run: &Run) -> Stand {
+    let reason = text(e, "reason");
+    let until = reason.and_then(wake).map_or(e.at, |until| until.clamp(e.at, e.at.plus(LONGEST_WAIT)));
+    let says = format!(
+        "scheduled while {} worked on it, {}: {}",
+        profile(run),
+        f.ago(e.at),
+        reason.unwrap_or("no reason given")
+    );
+    let is_left = f.now.since(until) >= f.patience;
+    let kind = if is_left { Kind::NeedsPerson } else { Kind::LeftAlone };
+    Stand::new(kind, says)
+        .more(Some("No timer ends that: only an orchestrator or a person lets it go on".into()))
 }
 
 /// What a task waits for whose hold has no end to wait for.
