@@ -269,6 +269,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let left = |t: &Task| {
         still.passed_over.contains(&t.id)
             || still.endless.contains_key(&t.id)
+            || still.behind_cards.contains(&t.id)
             || (t.status == Status::Ready && runtime.is_unlisted(t.assignee.as_deref()))
     };
     let of_rows = rows.iter().filter(|t| !card::is_card(t) && (stands(t) || found(t) || left(t)));
@@ -350,6 +351,17 @@ struct Standstill {
     passed_over: BTreeSet<String>,
     /// What waits for what never comes.
     endless: Arc<BTreeMap<String, Endless>>,
+    /// See [`behind_cards`].
+    behind_cards: BTreeSet<String>,
+}
+
+/// Tasks in `todo` that wait for an open card: no watcher names them, and their card may wait for a person. `rows`: all that is open.
+fn behind_cards(links: &[Link], rows: &[Task]) -> BTreeSet<String> {
+    let cards: BTreeSet<&str> = rows.iter().filter(|t| card::is_card(t)).map(|t| t.id.as_str()).collect();
+    let todo: BTreeSet<&str> =
+        rows.iter().filter(|t| t.status == Status::Todo).map(|t| t.id.as_str()).collect();
+    let is_behind = |l: &&Link| cards.contains(l.parent.as_str()) && todo.contains(l.child.as_str());
+    links.iter().filter(is_behind).map(|l| l.child.clone()).collect()
 }
 
 impl Standstill {
@@ -361,7 +373,8 @@ impl Standstill {
             false => Vec::new(),
         };
         let endless = Arc::new(endless::of(&links, rows, board.is_own()));
-        Ok(Standstill { passed_over: passed_over(site, board, rows, &links)?, endless })
+        let behind_cards = behind_cards(&links, rows);
+        Ok(Standstill { passed_over: passed_over(site, board, rows, &links)?, endless, behind_cards })
     }
 }
 
@@ -769,6 +782,33 @@ mod tests {
     use board::testing::detail;
 
     use super::*;
+
+    #[test]
+    fn what_waits_in_todo_for_an_open_card_is_looked_at() {
+        let row = |id: &str, title: &str, status: Status| {
+            let t = detail(id, status).task.clone();
+            Task { title: title.into(), ..t }
+        };
+        let rows = [
+            row("t_0000ca4d", "[BLOCKED] t_00000001 dependency", Status::Blocked),
+            row("t_00000001", "Port the parser", Status::Todo),
+            row("t_00000002", "Its card is over", Status::Todo),
+            row("t_00000003", "Behind another task", Status::Todo),
+            row("t_00000004", "Watchers name it", Status::Blocked),
+        ];
+        let link = |child: &str, parent: &str| Link {
+            child: child.into(),
+            parent: parent.into(),
+            status: rows.iter().find(|t| t.id == parent).map(|t| t.status.clone()),
+        };
+        let links = [
+            link("t_00000001", "t_0000ca4d"),
+            link("t_00000002", "t_0000d04e"),
+            link("t_00000003", "t_00000001"),
+            link("t_00000004", "t_0000ca4d"),
+        ];
+        assert_eq!(behind_cards(&links, &rows), ["t_00000001".to_owned()].into());
+    }
 
     #[test]
     fn of_too_many_open_tasks_those_that_a_person_must_end_are_looked_at() {
