@@ -34,6 +34,7 @@ use policy::cards::writer::deciders;
 use policy::clock::{self, is_within};
 use policy::dispatcher::{self, InTurn, MAX_TICKS, TICKED, is_tick};
 use policy::endless::{self, Endless};
+use policy::needs_operator::is_nobodys;
 use policy::remedy::{self, Lacking};
 use policy::routing;
 use policy::routing::facts::{About, Routing};
@@ -266,8 +267,11 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let named: BTreeSet<&str> = words.map(|word| word.trim_end_matches(['.', ':'])).collect();
     let found = |t: &Task| named.contains(t.id.as_str());
     let still = Standstill::of(site, &mut *board, &rows)?;
+    let own_board = board.is_own();
+    let lately = board.events(now.plus(-FRESH), MAX_TICKS)?;
     let left = |t: &Task| {
         still.passed_over.contains(&t.id)
+            || is_left_to_nobody(t, &runtime, own_board, &lately, now)
             || still.endless.contains_key(&t.id)
             || still.behind_cards.contains(&t.id)
             || (t.status == Status::Ready && runtime.is_unlisted(t.assignee.as_deref()))
@@ -309,6 +313,21 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         overview: survey.overview,
         refused_keys,
     })
+}
+
+/// Seconds for which a ready task may have no assignee that exists: it may just be in the making.
+const FRESH: i64 = 300;
+
+/// Whether a task is ready and nobody takes it. Of a marked one no watcher says so. `lately`: what happened within [`FRESH`] seconds.
+fn is_left_to_nobody(
+    t: &Task,
+    runtime: &Runtime,
+    own_board: bool,
+    lately: &[(String, Event)],
+    now: Time,
+) -> bool {
+    let is_new = || is_within(t.created_at, now, FRESH - 1) || lately.iter().any(|(id, _)| *id == t.id);
+    t.status == Status::Ready && is_nobodys(t.assignee.as_deref(), &runtime.profiles, own_board) && !is_new()
 }
 
 /// The tasks that are looked at closely.
@@ -779,9 +798,32 @@ impl Visit for Taking<'_> {
 
 #[cfg(test)]
 mod tests {
-    use board::testing::detail;
+    use board::testing::{NOW, ago, detail, event};
 
     use super::*;
+
+    #[test]
+    fn what_is_ready_for_nobody_is_looked_at_once_it_is_not_new() {
+        let is_left = |who: Option<&str>, created: i64, touched: Option<i64>, own_board: bool| {
+            let t = detail("t_00000001", Status::Ready).task.clone();
+            let t = Task { assignee: who.map(str::to_owned), created_at: ago(created), ..t };
+            let event = |at| (t.id.clone(), event("edited", at, serde_json::json!({})));
+            let lately: Vec<(String, Event)> = touched.into_iter().map(event).collect();
+            let runtime = Runtime { profiles: ["luna"].into_iter().collect(), ..Runtime::absent() };
+            is_left_to_nobody(&t, &runtime, own_board, &lately, NOW)
+        };
+        for (who, created, touched, own_board, want) in [
+            (None, 300, None, false, true),
+            (Some("ghost"), 300, None, false, true),
+            (Some("luna"), 300, None, false, false),
+            (None, 299, None, false, false),
+            (None, 9_000, Some(200), false, false),
+            // Any worker may take it there.
+            (None, 9_000, None, true, false),
+        ] {
+            assert_eq!(is_left(who, created, touched, own_board), want, "{who:?} {created} {touched:?}");
+        }
+    }
 
     #[test]
     fn what_waits_in_todo_for_an_open_card_is_looked_at() {
