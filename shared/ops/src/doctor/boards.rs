@@ -149,7 +149,7 @@ impl BoardRead {
             outdated,
             open: rows.len(),
             oldest: rows.iter().map(|t| t.created_at).min(),
-            waiting: dispatcher::waiting(&rows, &runtime.profiles, turns, now, cadence),
+            waiting: dispatcher::waiting(&runtime.assigned(&rows), &runtime.profiles, turns, now, cadence),
             patience: dispatcher::patience(&rows, &runtime, cadence),
             newest,
             gone: gone.map(|g| g.pid),

@@ -34,7 +34,6 @@ use policy::cards::writer::deciders;
 use policy::clock::{self, is_within};
 use policy::dispatcher::{self, InTurn, MAX_TICKS, TICKED, is_tick};
 use policy::endless::{self, Endless};
-use policy::needs_operator::is_nobodys;
 use policy::remedy::{self, Lacking};
 use policy::routing;
 use policy::routing::facts::{About, Routing};
@@ -327,7 +326,7 @@ fn is_left_to_nobody(
     now: Time,
 ) -> bool {
     let is_new = || is_within(t.created_at, now, FRESH - 1) || lately.iter().any(|(id, _)| *id == t.id);
-    t.status == Status::Ready && is_nobodys(t.assignee.as_deref(), &runtime.profiles, own_board) && !is_new()
+    t.status == Status::Ready && runtime.is_nobodys(t.assignee.as_deref(), own_board) && !is_new()
 }
 
 /// The tasks that are looked at closely.
@@ -414,7 +413,7 @@ fn passed_over(
         return Ok(BTreeSet::new());
     }
     let now = site.set().now;
-    let up = site.look(board, |world| Ok(clock::up_since(world, now)))?;
+    let (up, runtime) = site.look(board, |world| Ok((clock::up_since(world, now), (world.runtime)())))?;
     // While this machine was off nobody on it could start anything.
     let is_shared = board.is_shared();
     let was_off = |seconds: i64| !is_shared && up.is_some_and(|up| now.since(up) < seconds);
@@ -433,6 +432,7 @@ fn passed_over(
         });
         return Ok(left);
     }
+    let rows = &*runtime.assigned(rows);
     let mut left = dispatcher::passed_over(rows, &done, &events, now);
     if was_off(dispatcher::PASSED_OVER) {
         return standing_long(board, rows, left, is_starting, now);
@@ -607,7 +607,7 @@ fn idle(
     cadence: i64,
     now: Time,
 ) -> Option<String> {
-    let n = dispatcher::waiting(rows, &runtime.profiles, events, now, cadence);
+    let n = dispatcher::waiting(&runtime.assigned(rows), &runtime.profiles, events, now, cadence);
     let patience = dispatcher::patience(rows, runtime, cadence);
     let ticked = || events.iter().any(|(_, e)| is_tick(e) && is_within(e.at, now, patience));
     // A gateway that is gone is not a dispatcher, whatever it did lately.

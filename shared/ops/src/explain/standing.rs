@@ -13,7 +13,7 @@ use base::time::{Time, words};
 use board::several_hosts::is_log_elsewhere;
 use board::{Comment, Detail, Event, EventKind, Rule, Run, Status, StepAction, hermes};
 use policy::authorship::{self, cause_in, is_ours, our_hold};
-use policy::needs_operator::{self, is_nobodys};
+use policy::needs_operator;
 use policy::remedy::{self, Lacking};
 use policy::runtime::Dispatcher;
 
@@ -635,7 +635,7 @@ fn ready(f: &Facts) -> Stand {
             format!("ready for {who}, and `kanban.dispatch_profiles` does not list it: nobody starts it");
         return Stand::new(kind, says);
     }
-    if is_nobodys(d.task.assignee.as_deref(), &f.runtime.profiles, f.own_board) {
+    if f.runtime.is_nobodys(d.task.assignee.as_deref(), f.own_board) {
         let who = match d.task.assignee.as_deref() {
             None => "assigned to nobody".to_owned(),
             Some(name) => format!("for {name}, and there is no such profile"),
@@ -667,7 +667,8 @@ fn ready(f: &Facts) -> Stand {
         let kind = if take.next.is_some() || f.open_card().is_some() { Kind::Waits } else { Kind::LeftAlone };
         return Stand::new(kind, format!("ready, and nobody takes it: {}", take.because)).until(take.next);
     }
-    let (who, since) = (d.task.assignee.as_deref().unwrap_or("any worker"), words(f.now.since(f.since())));
+    let who = d.task.assignee.as_deref().or(f.runtime.default_assignee.as_deref()).unwrap_or("any worker");
+    let since = words(f.now.since(f.since()));
     if f.own_board {
         return Stand::new(Kind::Fine, format!("ready for {who} since {since}: a worker must claim it"));
     }
