@@ -89,6 +89,9 @@ pub struct Runtime {
     /// not exist, or is not listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_assignee: Option<String>,
+    /// Names that are no profiles and take ready tasks all the same: terminals, as [`crate::dispatcher::lanes`] sees them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub lanes: BTreeSet<String>,
     /// Why none of its settings is known: its `config.yaml` is there and cannot be read, or is not valid YAML.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
@@ -119,6 +122,7 @@ impl Runtime {
             orchestrator: None,
             unlisted: Vec::new(),
             default_assignee: None,
+            lanes: BTreeSet::new(),
             unreadable: None,
             auto_decompose: None,
             review_dispatch: None,
@@ -140,7 +144,14 @@ impl Runtime {
     /// Whether nobody will ever take a ready task of this assignee: no worker of such a name is there, and no dispatcher assigns it.
     pub fn is_nobodys(&self, assignee: Option<&str>, own_board: bool) -> bool {
         let is_assigned = assignee.is_none() && self.default_assignee.is_some();
-        !is_assigned && needs_operator::is_nobodys(assignee, &self.profiles, own_board)
+        !is_assigned
+            && !self.is_lane(assignee)
+            && needs_operator::is_nobodys(assignee, &self.profiles, own_board)
+    }
+
+    /// Whether there is no profile of this name, and it claims its tasks itself.
+    pub fn is_lane(&self, assignee: Option<&str>) -> bool {
+        assignee.is_some_and(|name| self.lanes.iter().any(|lane| is_of_profile(name, lane)))
     }
 
     /// Tasks as its dispatcher takes them: what is ready without an assignee is for whom it assigns that to.

@@ -256,8 +256,9 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         use Status::{Blocked, Other, Review, Scheduled, Triage};
         matches!(t.status, Blocked | Scheduled | Triage | Review | Other(_))
     };
-    let (runtime, booted) =
+    let (mut runtime, booted) =
         site.look(&mut *board, |world| Ok(((world.runtime)(), world.host.facts().boot_time)))?;
+    runtime.lanes = dispatcher::lanes(&mut *board, &rows, &runtime, now)?;
     // Said of the board, whatever each watcher says of it.
     let blind = runtime.blind();
     survey.findings.retain(|f| !blind.iter().any(|why| f.starts_with(why)));
@@ -513,7 +514,8 @@ fn look(
     };
     site.look(&mut *board, |world| {
         let lately = world.board.events(now.plus(-TICKED), MAX_TICKS)?;
-        let runtime = dispatcher::runtime(world, &lately, now);
+        let mut runtime = dispatcher::runtime(world, &lately, now);
+        runtime.lanes = dispatcher::lanes(world.board, rows, &runtime, now)?;
         let details = world.board.look(tasks)?;
         let near: BTreeSet<String> = details.iter().flat_map(|d| kin(d).chain(card_of(d))).collect();
         let near = world.board.look(&near.into_iter().collect::<Vec<_>>())?;

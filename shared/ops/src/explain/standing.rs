@@ -672,6 +672,12 @@ fn ready(f: &Facts) -> Stand {
     if f.own_board {
         return Stand::new(Kind::Fine, format!("ready for {who} since {since}: a worker must claim it"));
     }
+    if f.runtime.is_lane(d.task.assignee.as_deref()) {
+        return Stand::new(
+            Kind::Fine,
+            format!("ready for {who} since {since}: {who} claims its tasks itself"),
+        );
+    }
     let every = words(f.runtime.interval);
     match &f.runtime.dispatcher {
         Dispatcher::Absent => Stand::new(
@@ -701,7 +707,11 @@ fn notice(f: &Facts) -> Option<Stand> {
     let from = f.detail.events.iter().rposition(began).map_or(0, |i| i + 1);
     let told = f.detail.events[from..].iter().rev();
     // What heal says of a worker stands as long as that worker does; see `told`.
-    let is_notice = |e: &Event| e.kind == EventKind::Detected && is_ours(e) && e.by() != Some(HEAL);
+    // That nobody takes it is over once a dispatcher assigns it, or who has that name takes tasks.
+    let is_nobodys = f.runtime.is_nobodys(f.detail.task.assignee.as_deref(), f.own_board);
+    let is_over = |e: &Event| !is_nobodys && needs_operator::key(e) == Some(needs_operator::NO_ASSIGNEE);
+    let is_notice =
+        |e: &Event| e.kind == EventKind::Detected && is_ours(e) && e.by() != Some(HEAL) && !is_over(e);
     let told = told.into_iter().find(|e| is_notice(e) && text(e, "mend").is_some());
     let because =
         told.and_then(|e| e.trail()?.get("because")?.as_str()).or(now.map(|t| t.because.as_str()))?;

@@ -141,7 +141,7 @@ pub(super) fn passed_over(f: &Facts, stand: &Stand) -> Option<Stand> {
         return None;
     }
     let why = match &f.runtime.dispatcher {
-        _ if f.own_board => Unattended::Unclaimed,
+        _ if f.own_board || f.runtime.is_lane(f.detail.task.assignee.as_deref()) => Unattended::Unclaimed,
         _ if f.wedged.is_some() => return None,
         Dispatcher::Alive(_) | Dispatcher::Ticked => Unattended::NotStarted,
         Dispatcher::Unknown(_) => Unattended::Unseen,

@@ -441,6 +441,38 @@ fn ready_work_says_why_nobody_takes_it() {
     f.own_board = true;
     f.runtime.profiles = Profiles::default();
     assert_eq!(standing::of(&f).kind, Kind::Fine, "on a board without profiles nobody is unknown");
+    // What Hermes assigns by itself, and a name that takes its tasks itself, also where it was told before.
+    let told = json!({"mend": "hermes x", "key": needs_operator::NO_ASSIGNEE});
+    let told = ours("watchbill_detected", 60, "route-blocked", "notice", told);
+    for (who, default, lane, kind, says) in [
+        (None, None, None, Kind::NeedsPerson, "for a reason"),
+        (
+            None,
+            Some("sol"),
+            None,
+            Kind::Fine,
+            "ready for sol since 2h 30m: the dispatcher (process 7, every 1m) starts it",
+        ),
+        (Some("orion"), Some("sol"), None, Kind::NeedsPerson, "for a reason"),
+        (
+            Some("orion"),
+            None,
+            Some("orion"),
+            Kind::Fine,
+            "ready for orion since 2h 30m: orion claims its tasks itself",
+        ),
+        (Some("orion"), None, Some("other"), Kind::NeedsPerson, "for a reason"),
+    ] {
+        let mut f = task(Status::Ready, vec![told.clone()]);
+        f.detail.task.assignee = who.map(str::to_owned);
+        f.runtime.default_assignee = default.map(str::to_owned);
+        f.runtime.lanes = lane.into_iter().map(str::to_owned).collect();
+        let stand = standing::of(&f);
+        assert_eq!((stand.kind, stand.says.as_str()), (kind, says), "{who:?} {default:?} {lane:?}");
+        // Nobody took it for hours.
+        f.is_passed_over = true;
+        assert_eq!(standing::of(&f).kind, Kind::NeedsPerson, "{who:?} {default:?} {lane:?}");
+    }
 
     let said = |seconds: i64, by: &str| {
         let mut told = ours("watchbill_detected", seconds, by, "notice", json!({"mend": "hermes x"}));

@@ -8,6 +8,7 @@ use base::quote;
 use base::time::words;
 use board::{Detail, EventKind, Rule, Status, StepAction, hermes};
 use card::{self, id_word};
+use policy::needs_operator::NO_ASSIGNEE;
 use policy::routing::moving::Why;
 use policy::{authorship, remedy};
 
@@ -70,7 +71,7 @@ impl<'a> Rules<'a> {
         let waited = self.seen.now.since(touched.max(d.task.created_at));
         if self.is_nobodys(d.task.assignee.as_deref()) {
             // Once it was told its event is the newest one; its age is then no sign of being in the making.
-            if waited < FRESH && !was_told(d, "no-assignee") {
+            if waited < FRESH && !was_told(d, NO_ASSIGNEE) {
                 return;
             }
             let who = d.task.assignee.as_deref();
@@ -95,7 +96,7 @@ impl<'a> Rules<'a> {
             } else {
                 remedy::nobodys(name, &reassign)
             };
-            self.tell_once(d, "no-assignee", &what, &mend);
+            self.tell_once(d, NO_ASSIGNEE, &what, &mend);
             return;
         }
         let Some(guard) = self.seen.guarded.get(id) else { return };
