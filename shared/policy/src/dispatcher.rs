@@ -212,6 +212,12 @@ pub fn passed_over(
     ids(rows, is_left)
 }
 
+/// Whether a running task shows that no dispatcher ticked on its board for [`PASSED_OVER`] seconds: each tick of Hermes extends a claim
+/// that is over, or ends it.
+fn misses_ticks(t: &Task, now: Time) -> bool {
+    t.claim_lock.is_some() && t.claim_expires.is_some_and(|at| now.since(at) >= PASSED_OVER)
+}
+
 /// What a dispatcher started within some seconds, and what runs.
 struct Starts<'a> {
     started: Vec<&'a Task>,
@@ -228,9 +234,12 @@ impl<'a> Starts<'a> {
     ) -> Starts<'a> {
         let claimed = tasks_of(events, |e| is_within(e.at, now, within) && is_start(e));
         let all = rows.iter().chain(started);
+        let runs: Vec<&Task> = rows.iter().filter(|t| t.status == Status::Running).collect();
+        let ticks = !runs.iter().any(|t| misses_ticks(t, now));
         Starts {
             started: all.filter(|t| claimed.contains(t.id.as_str())).collect(),
-            runs: rows.iter().filter(|t| t.status == Status::Running).collect(),
+            // Where no tick came, no place is what anything waits for.
+            runs: if ticks { runs } else { Vec::new() },
         }
     }
 
@@ -540,6 +549,16 @@ mod tests {
         let started = [claimed("t_00000002", 60)];
         assert!(is_left(&[], &[], &[]), "there is nothing else to run");
         assert!(!is_left(&[other(Status::Running, "sol", 9_900)], &[], &[]), "all places may be taken");
+        let claimed_until = |seconds: i64, lock: Option<&str>| {
+            let (claim_lock, claim_expires) = (lock.map(str::to_owned), Some(ago(seconds)));
+            Task { claim_lock, claim_expires, ..other(Status::Running, "sol", 9_900) }
+        };
+        assert!(is_left(&[claimed_until(7_200, Some("host:7"))], &[], &[]), "no tick extended its claim");
+        assert!(!is_left(&[claimed_until(7_199, Some("host:7"))], &[], &[]), "one may have");
+        assert!(!is_left(&[claimed_until(7_200, None)], &[], &[]), "there is no claim to extend");
+        let beside = [claimed_until(9_000, Some("host:7")), claimed_until(-900, Some("host:8"))];
+        assert!(is_left(&beside, &[], &[]), "a heartbeat extended the other one");
+        assert!(!is_left(&[claimed_until(-900, Some("host:7"))], &[], &[]), "its claim is in force");
         assert!(!is_left(&[other(Status::Running, "luna", 9_900)], &[], &started), "that was its turn");
         assert!(
             is_left(&[other(Status::Running, "luna", 600)], &[], &started),
