@@ -7,8 +7,9 @@ use crate::needs_operator::{self, SILENT, is_nobodys, untaken};
 use crate::runtime::{Dispatcher, Runtime, gateway};
 use crate::{Profiles, World, authorship};
 use base::error::Result;
+use base::names::is_of_profile;
 use base::time::Time;
-use board::{Board, Detail, Event, EventKind, Link, Status, Task};
+use board::{Board, Detail, Event, EventKind, Link, Run, Status, Task};
 use card::is_card;
 use config::span::seconds;
 
@@ -46,6 +47,47 @@ fn between_ticks(mut at: Vec<Time>) -> i64 {
         at.windows(2).map(|two| two[1].since(two[0])).filter(|gap| *gap > ONE_TICK).collect();
     gaps.sort_unstable();
     gaps.get(gaps.len() / 4).map_or(TICKED, |gap| gap.saturating_mul(2).clamp(TICKED, BUSY))
+}
+
+/// For so many seconds a name that claimed tasks on a board is taken for one that claims the next one, too.
+const LANE: i64 = 2 * 86_400;
+/// Newest attempts in which such names are looked for.
+const MAX_LANE_RUNS: u32 = 1_000;
+
+/// Names for which tasks are ready and which are no profiles, but claim their tasks themselves: terminals, which Hermes skips.
+///
+/// # Errors
+/// The board cannot be read.
+pub fn lanes(board: &mut dyn Board, rows: &[Task], runtime: &Runtime, now: Time) -> Result<BTreeSet<String>> {
+    let is_meant = |t: &&Task| {
+        let who = t.assignee.as_deref();
+        let is_named = who.is_some() && !runtime.is_unlisted(who);
+        t.status == Status::Ready && is_named && is_nobodys(who, &runtime.profiles, false)
+    };
+    let names: BTreeSet<String> = rows.iter().filter(is_meant).filter_map(|t| t.assignee.clone()).collect();
+    if names.is_empty() || board.is_own() {
+        return Ok(BTreeSet::new());
+    }
+    let runs = board.recent_runs(MAX_LANE_RUNS)?;
+    let events = board.events(now.plus(-LANE), MAX_TICKS)?;
+    Ok(names.into_iter().filter(|name| claims_itself(name, &runs, &events, now)).collect())
+}
+
+/// Whether a worker of this name claimed a task lately, and worked on it: it gave a sign of life, or completed it after some time. No
+/// dispatcher may have started one of that name: a profile that was removed claims nothing any more.
+fn claims_itself(name: &str, runs: &[(String, Run)], events: &[(String, Event)], now: Time) -> bool {
+    let is_its = |run: &Run| run.profile.as_deref().is_some_and(|profile| is_of_profile(profile, name));
+    let lately = |kind: EventKind, run: &Run| {
+        let is_of_run = |e: &Event| e.kind == kind && e.run == Some(run.id) && e.by().is_none();
+        events.iter().any(|(_, e)| is_of_run(e) && is_within(e.at, now, LANE))
+    };
+    let is_alive = |run: &Run| {
+        let is_done = run.outcome.as_deref() == Some("completed") && run.has_worked();
+        is_done || run.worker_pid.is_some() || run.last_heartbeat_at.is_some()
+    };
+    let its: Vec<&Run> = runs.iter().map(|(_, run)| run).filter(|run| is_its(run)).collect();
+    its.iter().any(|run| is_alive(run) && lately(EventKind::Claimed, run))
+        && !its.iter().any(|run| lately(EventKind::Spawned, run))
 }
 
 /// How many tasks of these have been ready for one of `known` for longer than `cadence` seconds, so that a dispatcher would have started
@@ -170,6 +212,12 @@ pub fn passed_over(
     ids(rows, is_left)
 }
 
+/// Whether a running task shows that no dispatcher ticked on its board for [`PASSED_OVER`] seconds: each tick of Hermes extends a claim
+/// that is over, or ends it.
+fn misses_ticks(t: &Task, now: Time) -> bool {
+    t.claim_lock.is_some() && t.claim_expires.is_some_and(|at| now.since(at) >= PASSED_OVER)
+}
+
 /// What a dispatcher started within some seconds, and what runs.
 struct Starts<'a> {
     started: Vec<&'a Task>,
@@ -186,9 +234,12 @@ impl<'a> Starts<'a> {
     ) -> Starts<'a> {
         let claimed = tasks_of(events, |e| is_within(e.at, now, within) && is_start(e));
         let all = rows.iter().chain(started);
+        let runs: Vec<&Task> = rows.iter().filter(|t| t.status == Status::Running).collect();
+        let ticks = !runs.iter().any(|t| misses_ticks(t, now));
         Starts {
             started: all.filter(|t| claimed.contains(t.id.as_str())).collect(),
-            runs: rows.iter().filter(|t| t.status == Status::Running).collect(),
+            // Where no tick came, no place is what anything waits for.
+            runs: if ticks { runs } else { Vec::new() },
         }
     }
 
@@ -423,7 +474,6 @@ pub fn runtime(world: &World<'_>, events: &[(String, Event)], now: Time) -> Runt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use board::Run;
     use board::testing::{NOW, ago, detail, event, run};
 
     fn runtime(dispatcher: Dispatcher, is_daemon: bool) -> Runtime {
@@ -461,6 +511,41 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_claimed_tasks_lately_and_was_started_by_no_dispatcher_is_a_lane() {
+        let at = |kind: &str, id: i64, seconds: i64| {
+            let e = event(kind, seconds, serde_json::json!({"lock": "host:9"}));
+            ("t_00000001".to_owned(), Event { run: Some(id), ..e })
+        };
+        let run = |id: i64, outcome: Option<&str>| ("t_00000001".to_owned(), run(id, "orion-cc", outcome));
+        let is_lane =
+            |runs: &[(String, Run)], events: &[(String, Event)]| claims_itself("Orion-cc", runs, events, NOW);
+        let claimed = [at("claimed", 1, 1_300)];
+        let change = |outcome: Option<&str>, change: &dyn Fn(&mut Run)| {
+            let mut run = run(1, outcome);
+            change(&mut run.1);
+            is_lane(&[run], &claimed)
+        };
+        assert!(change(Some("completed"), &|_| {}), "it did its work");
+        assert!(!change(Some("completed"), &|r| r.ended_at = Some(r.started_at)), "it took no time");
+        assert!(!change(Some("reclaimed"), &|_| {}), "nothing was heard of it");
+        assert!(!change(None, &|_| {}), "nothing was heard of it yet");
+        assert!(change(None, &|r| r.worker_pid = Some(7)), "it has a worker");
+        assert!(change(None, &|r| r.last_heartbeat_at = Some(ago(9))), "it gave a sign of life");
+        assert!(!change(Some("completed"), &|r| r.profile = Some("ghost".into())), "another name");
+        assert!(!change(Some("completed"), &|r| r.profile = None));
+        let done = [run(1, Some("completed"))];
+        assert!(is_lane(&done, &[at("claimed", 1, LANE)]));
+        assert!(!is_lane(&done, &[at("claimed", 1, LANE + 1)]), "too long ago");
+        assert!(!is_lane(&done, &[at("claimed", 2, 1_300)]), "not its claim");
+        assert!(!is_lane(&done, &[]));
+        // A profile that was removed.
+        let spawned = [at("claimed", 1, 1_300), at("spawned", 1, 1_299)];
+        assert!(!is_lane(&done, &spawned));
+        let both = [run(2, Some("crashed")), run(1, Some("completed"))];
+        assert!(!is_lane(&both, &[at("claimed", 1, 1_300), at("claimed", 2, 900), at("spawned", 2, 899)]));
+    }
+
+    #[test]
     fn what_a_dispatcher_passes_over_is_no_work_that_waits_for_its_turn() {
         let row = |id: &str, status: Status, who: &str, created: i64| {
             let t = detail(id, status).task.clone();
@@ -477,6 +562,16 @@ mod tests {
         let started = [claimed("t_00000002", 60)];
         assert!(is_left(&[], &[], &[]), "there is nothing else to run");
         assert!(!is_left(&[other(Status::Running, "sol", 9_900)], &[], &[]), "all places may be taken");
+        let claimed_until = |seconds: i64, lock: Option<&str>| {
+            let (claim_lock, claim_expires) = (lock.map(str::to_owned), Some(ago(seconds)));
+            Task { claim_lock, claim_expires, ..other(Status::Running, "sol", 9_900) }
+        };
+        assert!(is_left(&[claimed_until(7_200, Some("host:7"))], &[], &[]), "no tick extended its claim");
+        assert!(!is_left(&[claimed_until(7_199, Some("host:7"))], &[], &[]), "one may have");
+        assert!(!is_left(&[claimed_until(7_200, None)], &[], &[]), "there is no claim to extend");
+        let beside = [claimed_until(9_000, Some("host:7")), claimed_until(-900, Some("host:8"))];
+        assert!(is_left(&beside, &[], &[]), "a heartbeat extended the other one");
+        assert!(!is_left(&[claimed_until(-900, Some("host:7"))], &[], &[]), "its claim is in force");
         assert!(!is_left(&[other(Status::Running, "luna", 9_900)], &[], &started), "that was its turn");
         assert!(
             is_left(&[other(Status::Running, "luna", 600)], &[], &started),

@@ -28,6 +28,9 @@ pub const ASKING: &str = "asking-worker";
 /// The key of a living worker of which nothing was heard for hours.
 pub const SILENT: &str = "silent-worker";
 
+/// The key of a ready task that nobody takes.
+pub const NO_ASSIGNEE: &str = "no-assignee";
+
 /// Under this key the step that holds a task for its card says that what refused it is nothing to it any more: it was moved.
 pub const MOVED: &str = "moved";
 

@@ -2,17 +2,19 @@
 
 pub mod gateway;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use saphyr::Yaml;
 use serde::{Deserialize, Serialize};
 
-use crate::Profiles;
+use crate::{Profiles, needs_operator};
 use base::cause::Cause;
+use base::names::is_of_profile;
 use base::reason::Reason;
 use base::time::Time;
-use board::{BoardId, discover, hermes};
+use board::{BoardId, Status, Task, discover, hermes};
 use host::{Holders, Host};
 use logs::cache::Cache;
 use logs::file::{self, Of};
@@ -83,6 +85,13 @@ pub struct Runtime {
     /// Profiles that exist and that its dispatcher never starts: `kanban.dispatch_profiles` does not list them.
     #[serde(default)]
     pub unlisted: Vec<String>,
+    /// To whom its dispatcher assigns what is ready without an assignee, before it starts it. Nobody where it would not: that profile does
+    /// not exist, or is not listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_assignee: Option<String>,
+    /// Names that are no profiles and take ready tasks all the same: terminals, as [`crate::dispatcher::lanes`] sees them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub lanes: BTreeSet<String>,
     /// Why none of its settings is known: its `config.yaml` is there and cannot be read, or is not valid YAML.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
@@ -112,6 +121,8 @@ impl Runtime {
             profiles: Profiles::default(),
             orchestrator: None,
             unlisted: Vec::new(),
+            default_assignee: None,
+            lanes: BTreeSet::new(),
             unreadable: None,
             auto_decompose: None,
             review_dispatch: None,
@@ -126,6 +137,34 @@ impl Runtime {
     /// Whether its dispatcher never starts a worker of this profile, though it exists.
     pub fn is_unlisted(&self, profile: Option<&str>) -> bool {
         profile.is_some_and(|profile| self.unlisted.iter().any(|name| name == profile))
+    }
+}
+
+impl Runtime {
+    /// Whether nobody will ever take a ready task of this assignee: no worker of such a name is there, and no dispatcher assigns it.
+    pub fn is_nobodys(&self, assignee: Option<&str>, own_board: bool) -> bool {
+        let is_assigned = assignee.is_none() && self.default_assignee.is_some();
+        !is_assigned
+            && !self.is_lane(assignee)
+            && needs_operator::is_nobodys(assignee, &self.profiles, own_board)
+    }
+
+    /// Whether there is no profile of this name, and it claims its tasks itself.
+    pub fn is_lane(&self, assignee: Option<&str>) -> bool {
+        assignee.is_some_and(|name| self.lanes.iter().any(|lane| is_of_profile(name, lane)))
+    }
+
+    /// Tasks as its dispatcher takes them: what is ready without an assignee is for whom it assigns that to.
+    pub fn assigned<'t>(&self, rows: &'t [Task]) -> Cow<'t, [Task]> {
+        let is_meant = |t: &Task| t.status == Status::Ready && t.assignee.is_none();
+        let Some(name) = self.default_assignee.as_ref().filter(|_| rows.iter().any(is_meant)) else {
+            return Cow::Borrowed(rows);
+        };
+        let of_default = |t: &Task| match is_meant(t) {
+            true => Task { assignee: Some(name.clone()), ..t.clone() },
+            false => t.clone(),
+        };
+        Cow::Owned(rows.iter().map(of_default).collect())
     }
 }
 
@@ -179,6 +218,11 @@ pub fn of(id: &BoardId, own: bool, host: &Host) -> Runtime {
         runtime.unlisted.push("default".into());
     }
     runtime.orchestrator = kanban.orchestrator;
+    let is_started = |name: &String| {
+        let is_unlisted = runtime.unlisted.iter().any(|other| is_of_profile(name, other));
+        !is_unlisted && !needs_operator::is_nobodys(Some(name), &runtime.profiles, false)
+    };
+    runtime.default_assignee = kanban.default_assignee.filter(is_started);
     runtime
 }
 
@@ -218,6 +262,7 @@ struct Kanban {
     failure_limit: Option<i64>,
     interval: Option<f64>,
     orchestrator: Option<String>,
+    default_assignee: Option<String>,
     /// The only profiles that its dispatcher starts; `None`: all. Where nobody is named, it starts nobody.
     profiles: Option<Vec<String>>,
 }
@@ -232,15 +277,17 @@ fn kanban(top: Option<&Yaml<'_>>) -> Kanban {
         value.as_floating_point().or_else(|| value.as_integer().map(|n| n as f64)).or_else(text)
     };
     let switch = |key: &str| is_on(at(key)?);
+    let name = |key: &str| {
+        let name = at(key)?.as_str()?.trim().to_lowercase();
+        (!name.is_empty()).then_some(name)
+    };
     Kanban {
         auto_decompose: switch("auto_decompose"),
         review_dispatch: switch("review_dispatch"),
         failure_limit: number("failure_limit").map(|n| n as i64),
         interval: number("dispatch_interval_seconds"),
-        orchestrator: at("orchestrator_profile")
-            .and_then(|v| v.as_str())
-            .map(|name| name.trim().to_lowercase())
-            .filter(|name| !name.is_empty()),
+        orchestrator: name("orchestrator_profile"),
+        default_assignee: name("default_assignee"),
         profiles: at("dispatch_profiles").map(names),
     }
 }
@@ -444,6 +491,46 @@ mod tests {
             let runtime = of(&id, false, &host);
             let seen = (runtime.profiles, runtime.unlisted);
             assert_eq!(seen, (Profiles::Known(owned(&listed)), owned(&unlisted)), "{value}");
+        }
+    }
+
+    #[test]
+    fn whom_a_dispatcher_assigns_what_is_ready_for_nobody_takes_it() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["luna", "sol"] {
+            std::fs::create_dir_all(dir.path().join("profiles").join(name)).unwrap();
+        }
+        let (path, root) = (dir.path().join("kanban.db"), Some(dir.path().to_owned()));
+        let id = BoardId { at: path.into(), slug: Some("default".into()), root };
+        let host = Host::here(&config::Config::default().host.policy(), Time(4_000_000_000)).unwrap();
+        for (value, to) in [
+            ("", None),
+            ("  default_assignee: luna\n", Some("luna")),
+            ("  default_assignee: \" Luna \"\n", Some("luna")),
+            ("  default_assignee: default\n", Some("default")),
+            ("  default_assignee: ''\n", None),
+            ("  default_assignee:\n", None),
+            ("  default_assignee: ghost\n", None),
+            ("  default_assignee: luna\n  dispatch_profiles: [luna]\n", Some("luna")),
+            ("  default_assignee: luna\n  dispatch_profiles: [sol]\n", None),
+            ("  default_assignee: default\n  dispatch_profiles: [sol]\n", None),
+        ] {
+            std::fs::write(dir.path().join("config.yaml"), format!("kanban:\n  failure_limit: 2\n{value}"))
+                .unwrap();
+            let runtime = of(&id, false, &host);
+            assert_eq!(runtime.default_assignee.as_deref(), to, "{value}");
+            let nobodys = [None, Some("ghost"), Some("luna")].map(|who| runtime.is_nobodys(who, false));
+            // A profile that is not listed exists, and is told as such.
+            let is_listed = !value.contains("[sol]");
+            assert_eq!(nobodys, [to.is_none(), true, !is_listed], "{value}");
+            let row = |status: Status, who: Option<&str>| {
+                let t = board::testing::detail("t_00000001", status).task.clone();
+                Task { assignee: who.map(str::to_owned), ..t }
+            };
+            let rows = [row(Status::Ready, None), row(Status::Ready, Some("sol")), row(Status::Todo, None)];
+            let seen = runtime.assigned(&rows);
+            let seen: Vec<_> = seen.iter().map(|t| t.assignee.as_deref()).collect();
+            assert_eq!(seen, [to, Some("sol"), None], "{value}");
         }
     }
 

@@ -12,6 +12,7 @@ use base::error::{Kind, Result};
 use base::time::Time;
 use board::several_hosts::{self, Duty};
 use board::{self, BoardId, EventKind, Mode};
+use config::span::seconds;
 use config::{Config, Loaded};
 use host::Split;
 use ops::doctor::{
@@ -137,6 +138,7 @@ fn read(id: &BoardId, tools: &mut Tools<'_>, when: When) -> Result<BoardRead> {
     let runtime = runtime::of(id, board.is_own(), tools.host);
     let around = Around {
         gone: gateway::gone(id, tools.cache),
+        grace: seconds(tools.config.heal.lonely_grace),
         stopped: matches!(runtime.dispatcher, Dispatcher::Alive(pid) if tools.host.is_stopped(pid)),
         has_service: gateway::has_service(env("HOME").as_deref().map(Path::new)),
         hosts: several_hosts::attend(&mut *board, &id.known_as(tools.host)?, "doctor", Duty::Asks)?,

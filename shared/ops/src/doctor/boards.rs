@@ -78,6 +78,8 @@ pub struct BoardRead {
     pub patience: i64,
     /// The gateway that earlier passes saw, where its lock is free now and nothing shows another dispatcher.
     pub gone: Option<i64>,
+    /// The same, where it ended a moment ago and may only restart.
+    pub restarts: Option<i64>,
     /// The process that holds the dispatcher's lock is stopped.
     pub stopped: bool,
     /// What is around it.
@@ -102,6 +104,8 @@ pub struct Around {
     pub runtime: Runtime,
     /// The gateway that earlier passes saw.
     pub gone: Option<Gone>,
+    /// For so many seconds a gateway that is gone may only restart.
+    pub grace: i64,
     /// The process that holds the dispatcher's lock is stopped.
     pub stopped: bool,
     /// systemd runs here, and a service of the gateway is installed.
@@ -134,11 +138,15 @@ impl BoardRead {
         let rows = board.all_open()?;
         let mut events = board.events(now.plus(-BACK), MAX_EVENTS)?;
         let newest = clock::newest(board, &mut events, now)?;
-        let Around { runtime, gone, stopped, has_service, hosts, unreadable, replaced, person } = around;
+        let Around { runtime, gone, grace, stopped, has_service, hosts, unreadable, replaced, person } =
+            around;
         let person_works = person.map(|person| works(board, &person)).transpose()?.unwrap_or(false);
         let free = runtime.dispatcher == Dispatcher::Absent && runtime.is_daemon;
         let lately = events.iter().map(|(_, e)| e).filter(|e| now.since(e.at) <= TICKED);
+        let ticked = events.iter().filter(|(_, e)| is_tick(e)).map(|(_, e)| e.at).max();
+        let restarts = gone.filter(|g| free && g.may_return(grace, ticked, now)).map(|g| g.pid);
         let gone = gone.filter(|g| free && !lately.clone().any(|e| is_tick(e) && g.is_not_by(e)));
+        let gone = gone.filter(|_| restarts.is_none());
         // Where the gateway is known to be gone, no work is too new to wait for one.
         let turns = if gone.is_some() { &[] } else { events.as_slice() };
         let cadence = dispatcher::cadence(board, &runtime)?;
@@ -149,12 +157,13 @@ impl BoardRead {
             outdated,
             open: rows.len(),
             oldest: rows.iter().map(|t| t.created_at).min(),
-            waiting: dispatcher::waiting(&rows, &runtime.profiles, turns, now, cadence),
+            waiting: dispatcher::waiting(&runtime.assigned(&rows), &runtime.profiles, turns, now, cadence),
             patience: dispatcher::patience(&rows, &runtime, cadence),
             newest,
             gone: gone.map(|g| g.pid),
+            restarts,
             stopped,
-            ticked: events.iter().filter(|(_, e)| is_tick(e)).map(|(_, e)| e.at).max(),
+            ticked,
             runtime,
             has_service,
             silent: hosts.as_ref().map(silent).unwrap_or_default(),
@@ -349,6 +358,13 @@ fn dispatcher(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
         Dispatcher::Unknown(why) => Finding::info("dispatcher-hidden", &seen.name, why),
         _ if recent && read.gone.is_none() => {
             Finding::ok("dispatcher-alive", &seen.name, last.unwrap_or_default())
+        }
+        _ if read.restarts.is_some() => {
+            let pid = read.restarts.unwrap_or_default();
+            let what = format!(
+                "the gateway (process {pid}) left its lock a moment ago: one that restarts takes it again"
+            );
+            Finding::info("dispatcher-absent", &seen.name, what)
         }
         _ => {
             let last = last.unwrap_or_else(|| "nothing on the board was done by one".into());

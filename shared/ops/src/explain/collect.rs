@@ -256,8 +256,9 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         use Status::{Blocked, Other, Review, Scheduled, Triage};
         matches!(t.status, Blocked | Scheduled | Triage | Review | Other(_))
     };
-    let (runtime, booted) =
+    let (mut runtime, booted) =
         site.look(&mut *board, |world| Ok(((world.runtime)(), world.host.facts().boot_time)))?;
+    runtime.lanes = dispatcher::lanes(&mut *board, &rows, &runtime, now)?;
     // Said of the board, whatever each watcher says of it.
     let blind = runtime.blind();
     survey.findings.retain(|f| !blind.iter().any(|why| f.starts_with(why)));
@@ -266,9 +267,13 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let named: BTreeSet<&str> = words.map(|word| word.trim_end_matches(['.', ':'])).collect();
     let found = |t: &Task| named.contains(t.id.as_str());
     let still = Standstill::of(site, &mut *board, &rows)?;
+    let own_board = board.is_own();
+    let lately = board.events(now.plus(-FRESH), MAX_TICKS)?;
     let left = |t: &Task| {
         still.passed_over.contains(&t.id)
+            || is_left_to_nobody(t, &runtime, own_board, &lately, now)
             || still.endless.contains_key(&t.id)
+            || still.behind_cards.contains(&t.id)
             || (t.status == Status::Ready && runtime.is_unlisted(t.assignee.as_deref()))
     };
     let of_rows = rows.iter().filter(|t| !card::is_card(t) && (stands(t) || found(t) || left(t)));
@@ -308,6 +313,21 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         overview: survey.overview,
         refused_keys,
     })
+}
+
+/// Seconds for which a ready task may have no assignee that exists: it may just be in the making.
+const FRESH: i64 = 300;
+
+/// Whether a task is ready and nobody takes it. Of a marked one no watcher says so. `lately`: what happened within [`FRESH`] seconds.
+fn is_left_to_nobody(
+    t: &Task,
+    runtime: &Runtime,
+    own_board: bool,
+    lately: &[(String, Event)],
+    now: Time,
+) -> bool {
+    let is_new = || is_within(t.created_at, now, FRESH - 1) || lately.iter().any(|(id, _)| *id == t.id);
+    t.status == Status::Ready && runtime.is_nobodys(t.assignee.as_deref(), own_board) && !is_new()
 }
 
 /// The tasks that are looked at closely.
@@ -350,6 +370,17 @@ struct Standstill {
     passed_over: BTreeSet<String>,
     /// What waits for what never comes.
     endless: Arc<BTreeMap<String, Endless>>,
+    /// See [`behind_cards`].
+    behind_cards: BTreeSet<String>,
+}
+
+/// Tasks in `todo` that wait for an open card: no watcher names them, and their card may wait for a person. `rows`: all that is open.
+fn behind_cards(links: &[Link], rows: &[Task]) -> BTreeSet<String> {
+    let cards: BTreeSet<&str> = rows.iter().filter(|t| card::is_card(t)).map(|t| t.id.as_str()).collect();
+    let todo: BTreeSet<&str> =
+        rows.iter().filter(|t| t.status == Status::Todo).map(|t| t.id.as_str()).collect();
+    let is_behind = |l: &&Link| cards.contains(l.parent.as_str()) && todo.contains(l.child.as_str());
+    links.iter().filter(is_behind).map(|l| l.child.clone()).collect()
 }
 
 impl Standstill {
@@ -361,7 +392,8 @@ impl Standstill {
             false => Vec::new(),
         };
         let endless = Arc::new(endless::of(&links, rows, board.is_own()));
-        Ok(Standstill { passed_over: passed_over(site, board, rows, &links)?, endless })
+        let behind_cards = behind_cards(&links, rows);
+        Ok(Standstill { passed_over: passed_over(site, board, rows, &links)?, endless, behind_cards })
     }
 }
 
@@ -382,7 +414,7 @@ fn passed_over(
         return Ok(BTreeSet::new());
     }
     let now = site.set().now;
-    let up = site.look(board, |world| Ok(clock::up_since(world, now)))?;
+    let (up, runtime) = site.look(board, |world| Ok((clock::up_since(world, now), (world.runtime)())))?;
     // While this machine was off nobody on it could start anything.
     let is_shared = board.is_shared();
     let was_off = |seconds: i64| !is_shared && up.is_some_and(|up| now.since(up) < seconds);
@@ -401,6 +433,7 @@ fn passed_over(
         });
         return Ok(left);
     }
+    let rows = &*runtime.assigned(rows);
     let mut left = dispatcher::passed_over(rows, &done, &events, now);
     if was_off(dispatcher::PASSED_OVER) {
         return standing_long(board, rows, left, is_starting, now);
@@ -481,7 +514,8 @@ fn look(
     };
     site.look(&mut *board, |world| {
         let lately = world.board.events(now.plus(-TICKED), MAX_TICKS)?;
-        let runtime = dispatcher::runtime(world, &lately, now);
+        let mut runtime = dispatcher::runtime(world, &lately, now);
+        runtime.lanes = dispatcher::lanes(world.board, rows, &runtime, now)?;
         let details = world.board.look(tasks)?;
         let near: BTreeSet<String> = details.iter().flat_map(|d| kin(d).chain(card_of(d))).collect();
         let near = world.board.look(&near.into_iter().collect::<Vec<_>>())?;
@@ -575,7 +609,7 @@ fn idle(
     cadence: i64,
     now: Time,
 ) -> Option<String> {
-    let n = dispatcher::waiting(rows, &runtime.profiles, events, now, cadence);
+    let n = dispatcher::waiting(&runtime.assigned(rows), &runtime.profiles, events, now, cadence);
     let patience = dispatcher::patience(rows, runtime, cadence);
     let ticked = || events.iter().any(|(_, e)| is_tick(e) && is_within(e.at, now, patience));
     // A gateway that is gone is not a dispatcher, whatever it did lately.
@@ -767,9 +801,59 @@ impl Visit for Taking<'_> {
 
 #[cfg(test)]
 mod tests {
-    use board::testing::detail;
+    use board::testing::{NOW, ago, detail, event};
 
     use super::*;
+
+    #[test]
+    fn what_is_ready_for_nobody_is_looked_at_once_it_is_not_new() {
+        let is_left = |who: Option<&str>, created: i64, touched: Option<i64>, own_board: bool| {
+            let t = detail("t_00000001", Status::Ready).task.clone();
+            let t = Task { assignee: who.map(str::to_owned), created_at: ago(created), ..t };
+            let event = |at| (t.id.clone(), event("edited", at, serde_json::json!({})));
+            let lately: Vec<(String, Event)> = touched.into_iter().map(event).collect();
+            let runtime = Runtime { profiles: ["luna"].into_iter().collect(), ..Runtime::absent() };
+            is_left_to_nobody(&t, &runtime, own_board, &lately, NOW)
+        };
+        for (who, created, touched, own_board, want) in [
+            (None, 300, None, false, true),
+            (Some("ghost"), 300, None, false, true),
+            (Some("luna"), 300, None, false, false),
+            (None, 299, None, false, false),
+            (None, 9_000, Some(200), false, false),
+            // Any worker may take it there.
+            (None, 9_000, None, true, false),
+        ] {
+            assert_eq!(is_left(who, created, touched, own_board), want, "{who:?} {created} {touched:?}");
+        }
+    }
+
+    #[test]
+    fn what_waits_in_todo_for_an_open_card_is_looked_at() {
+        let row = |id: &str, title: &str, status: Status| {
+            let t = detail(id, status).task.clone();
+            Task { title: title.into(), ..t }
+        };
+        let rows = [
+            row("t_0000ca4d", "[BLOCKED] t_00000001 dependency", Status::Blocked),
+            row("t_00000001", "Port the parser", Status::Todo),
+            row("t_00000002", "Its card is over", Status::Todo),
+            row("t_00000003", "Behind another task", Status::Todo),
+            row("t_00000004", "Watchers name it", Status::Blocked),
+        ];
+        let link = |child: &str, parent: &str| Link {
+            child: child.into(),
+            parent: parent.into(),
+            status: rows.iter().find(|t| t.id == parent).map(|t| t.status.clone()),
+        };
+        let links = [
+            link("t_00000001", "t_0000ca4d"),
+            link("t_00000002", "t_0000d04e"),
+            link("t_00000003", "t_00000001"),
+            link("t_00000004", "t_0000ca4d"),
+        ];
+        assert_eq!(behind_cards(&links, &rows), ["t_00000001".to_owned()].into());
+    }
 
     #[test]
     fn of_too_many_open_tasks_those_that_a_person_must_end_are_looked_at() {

@@ -11,9 +11,9 @@ use base::count::things;
 use base::registry::{HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use base::time::{Time, words};
 use board::several_hosts::is_log_elsewhere;
-use board::{Detail, Event, EventKind, Rule, Run, Status, StepAction, hermes};
+use board::{Comment, Detail, Event, EventKind, Rule, Run, Status, StepAction, hermes};
 use policy::authorship::{self, cause_in, is_ours, our_hold};
-use policy::needs_operator::{self, is_nobodys};
+use policy::needs_operator;
 use policy::remedy::{self, Lacking};
 use policy::runtime::Dispatcher;
 
@@ -523,6 +523,9 @@ fn with_person(f: &Facts, e: &Event, cause: &str) -> Stand {
 fn scheduled(f: &Facts) -> Stand {
     let Some((e, hold)) = our_hold(&f.detail) else {
         let e = authorship::parked(&f.detail);
+        if let Some((e, run)) = e.and_then(|e| Some((e, parking(f, e)?))) {
+            return parked(f, e, run);
+        }
         let when = e.map_or_else(String::new, |e| format!(" {}", f.ago(e.at)));
         let reason = e.and_then(|e| text(e, "reason")).map_or_else(String::new, |r| format!(": {r}"));
         let says = format!("scheduled outside Watchbill{when}{reason}");
@@ -548,6 +551,44 @@ fn scheduled(f: &Facts) -> Stand {
         (None, behind) => behind.map(|b| upper(&b)),
     };
     Stand::new(kind, says).until(until).more(behind)
+}
+
+/// The attempt whose worker scheduled its own task with this event, as newer Hermes lets it (`kanban_schedule`). What a person schedules was
+/// worked on by no attempt, or has a comment of that person.
+fn parking<'a>(f: &'a Facts, e: &Event) -> Option<&'a Run> {
+    let run = worked(f, e).filter(|r| e.by().is_none() && r.outcome.as_deref() == Some("scheduled"))?;
+    let is_word = |c: &Comment| c.body.starts_with("SCHEDULED:") && e.at.since(c.at).abs() <= ONE_COMMAND;
+    let is_of_run = |c: &Comment| run.profile.as_deref().is_some_and(|p| p.eq_ignore_ascii_case(&c.author));
+    let by_hand = f.detail.comments.iter().any(|c| is_word(c) && !is_of_run(c));
+    (!by_hand).then_some(run)
+}
+
+/// Seconds between the two rows that one command of Hermes writes.
+const ONE_COMMAND: i64 = 2;
+
+/// Seconds for which a worker may say that its task waits, before a person is told all the same.
+const LONGEST_WAIT: i64 = 7 * 86_400;
+
+/// When its worker says that it may go on: Hermes has no timer for that, and only recommends this mark.
+fn wake(reason: &str) -> Option<Time> {
+    let (_, rest) = reason.split_once("SCHEDULED_UNTIL=")?;
+    Time::parse(rest.split_whitespace().next()?.trim_end_matches(['.', ',', ';', ')', '`']))
+}
+
+/// Its worker scheduled it. Nothing ends that but an orchestrator or a person, who has as long for it as for a card.
+fn parked(f: &Facts, e: &Event, run: &Run) -> Stand {
+    let reason = text(e, "reason");
+    let until = reason.and_then(wake).map_or(e.at, |until| until.clamp(e.at, e.at.plus(LONGEST_WAIT)));
+    let says = format!(
+        "scheduled while {} worked on it, {}: {}",
+        profile(run),
+        f.ago(e.at),
+        reason.unwrap_or("no reason given")
+    );
+    let is_left = f.now.since(until) >= f.patience;
+    let kind = if is_left { Kind::NeedsPerson } else { Kind::LeftAlone };
+    Stand::new(kind, says)
+        .more(Some("No timer ends that: only an orchestrator or a person lets it go on".into()))
 }
 
 /// What a task waits for whose hold has no end to wait for.
@@ -594,7 +635,7 @@ fn ready(f: &Facts) -> Stand {
             format!("ready for {who}, and `kanban.dispatch_profiles` does not list it: nobody starts it");
         return Stand::new(kind, says);
     }
-    if is_nobodys(d.task.assignee.as_deref(), &f.runtime.profiles, f.own_board) {
+    if f.runtime.is_nobodys(d.task.assignee.as_deref(), f.own_board) {
         let who = match d.task.assignee.as_deref() {
             None => "assigned to nobody".to_owned(),
             Some(name) => format!("for {name}, and there is no such profile"),
@@ -626,9 +667,16 @@ fn ready(f: &Facts) -> Stand {
         let kind = if take.next.is_some() || f.open_card().is_some() { Kind::Waits } else { Kind::LeftAlone };
         return Stand::new(kind, format!("ready, and nobody takes it: {}", take.because)).until(take.next);
     }
-    let (who, since) = (d.task.assignee.as_deref().unwrap_or("any worker"), words(f.now.since(f.since())));
+    let who = d.task.assignee.as_deref().or(f.runtime.default_assignee.as_deref()).unwrap_or("any worker");
+    let since = words(f.now.since(f.since()));
     if f.own_board {
         return Stand::new(Kind::Fine, format!("ready for {who} since {since}: a worker must claim it"));
+    }
+    if f.runtime.is_lane(d.task.assignee.as_deref()) {
+        return Stand::new(
+            Kind::Fine,
+            format!("ready for {who} since {since}: {who} claims its tasks itself"),
+        );
     }
     let every = words(f.runtime.interval);
     match &f.runtime.dispatcher {
@@ -659,7 +707,11 @@ fn notice(f: &Facts) -> Option<Stand> {
     let from = f.detail.events.iter().rposition(began).map_or(0, |i| i + 1);
     let told = f.detail.events[from..].iter().rev();
     // What heal says of a worker stands as long as that worker does; see `told`.
-    let is_notice = |e: &Event| e.kind == EventKind::Detected && is_ours(e) && e.by() != Some(HEAL);
+    // That nobody takes it is over once a dispatcher assigns it, or who has that name takes tasks.
+    let is_nobodys = f.runtime.is_nobodys(f.detail.task.assignee.as_deref(), f.own_board);
+    let is_over = |e: &Event| !is_nobodys && needs_operator::key(e) == Some(needs_operator::NO_ASSIGNEE);
+    let is_notice =
+        |e: &Event| e.kind == EventKind::Detected && is_ours(e) && e.by() != Some(HEAL) && !is_over(e);
     let told = told.into_iter().find(|e| is_notice(e) && text(e, "mend").is_some());
     let because =
         told.and_then(|e| e.trail()?.get("because")?.as_str()).or(now.map(|t| t.because.as_str()))?;

@@ -12,7 +12,6 @@ use policy::authorship::our_hold;
 use policy::clock::WAKING;
 use policy::dispatcher::{PASSED_OVER, TICKED};
 use policy::endless::Endless;
-use policy::needs_operator::is_nobodys;
 use policy::runtime::Dispatcher;
 
 /// Seconds for which a worker may be unknown and silent before a person is told, as long as a log that cannot be read stops a task.
@@ -78,7 +77,7 @@ impl Unattended {
 pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
     let at = f.undone().filter(|_| f.is_taken_back())?;
     let is_held = || our_hold(&f.detail).is_some() && stand.until.is_none_or(|until| until <= f.now);
-    let is_nobodys = || is_nobodys(f.detail.task.assignee.as_deref(), &f.runtime.profiles, f.own_board);
+    let is_nobodys = || f.runtime.is_nobodys(f.detail.task.assignee.as_deref(), f.own_board);
     // A dispatcher of Hermes requeues it with its next tick.
     let is_left = || f.own_board || f.runtime.dispatcher == Dispatcher::Absent || f.now.since(at) >= TICKED;
     let stands = match f.detail.task.status {
@@ -142,7 +141,7 @@ pub(super) fn passed_over(f: &Facts, stand: &Stand) -> Option<Stand> {
         return None;
     }
     let why = match &f.runtime.dispatcher {
-        _ if f.own_board => Unattended::Unclaimed,
+        _ if f.own_board || f.runtime.is_lane(f.detail.task.assignee.as_deref()) => Unattended::Unclaimed,
         _ if f.wedged.is_some() => return None,
         Dispatcher::Alive(_) | Dispatcher::Ticked => Unattended::NotStarted,
         Dispatcher::Unknown(_) => Unattended::Unseen,

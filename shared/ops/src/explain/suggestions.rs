@@ -154,8 +154,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         let card = task_word(&card.task.id);
         all.add("read the card that asks about it", format!("{hand} show {card}"));
     }
-    let nobody =
-        needs_operator::is_nobodys(f.detail.task.assignee.as_deref(), &f.runtime.profiles, f.own_board);
+    let nobody = f.runtime.is_nobodys(f.detail.task.assignee.as_deref(), f.own_board);
     let others = f.runtime.profiles.names().iter().filter(|p| Some(*p) != f.detail.task.assignee.as_ref());
     let other = others.map(String::as_str).find(|p| *p != "default").unwrap_or(remedy::PROFILE);
     let names: Vec<&str> = f.runtime.profiles.names().iter().map(String::as_str).take(6).collect();

@@ -244,6 +244,68 @@ fn what_waits_says_for_what() {
 }
 
 #[test]
+fn what_its_worker_parked_needs_a_person_and_what_a_person_scheduled_does_not() {
+    // The attempt lasted from 20 minutes ago to 10 minutes ago, unless a row says otherwise.
+    let parked = |ago_s: i64, reason: Value| {
+        let scheduled = Event { run: Some(1), ..event("scheduled", ago_s, json!({"reason": reason})) };
+        let claimed = Event { run: Some(1), ..event("claimed", ago_s + 600, json!({})) };
+        let mut f = task(Status::Scheduled, vec![claimed, scheduled]);
+        let (from, to) = (ago(ago_s + 600), Some(ago(ago_s)));
+        f.detail.runs = vec![Run { started_at: from, ended_at: to, ..run(1, "luna", Some("scheduled")) }];
+        f
+    };
+    let until = |seconds: i64| json!(format!("SCHEDULED_UNTIL={}, when the limit ends", NOW.plus(seconds)));
+    let more = "No timer ends that: only an orchestrator or a person lets it go on";
+    stands(
+        &parked(7_200, json!("try again in 2 hours")),
+        Kind::NeedsPerson,
+        "scheduled while luna worked on it, 2h ago: try again in 2 hours",
+        Some(more),
+    );
+    for (f, kind) in [
+        (parked(7_200, Value::Null), Kind::NeedsPerson),
+        (parked(1_800, json!("later")), Kind::NeedsPerson),
+        (parked(1_799, json!("later")), Kind::LeftAlone),
+        // The time that its worker names counts, and as long behind it as a card may wait.
+        (parked(7_200, until(60)), Kind::LeftAlone),
+        (parked(7_200, until(-1_799)), Kind::LeftAlone),
+        (parked(7_200, until(-1_800)), Kind::NeedsPerson),
+        (parked(7_200, until(-90_000)), Kind::NeedsPerson),
+        (parked(7_200, json!("SCHEDULED_UNTIL=soon")), Kind::NeedsPerson),
+        // No worker may ask for more than a week.
+        (parked(7 * 86_400, until(9 * 86_400)), Kind::LeftAlone),
+        (parked(7 * 86_400 + 1_800, until(9 * 86_400)), Kind::NeedsPerson),
+    ] {
+        assert_eq!(standing::of(&f).kind, kind, "{f:?}");
+    }
+    let by_hand = |change: &dyn Fn(&mut Facts)| {
+        let mut f = parked(7_200, json!("not now"));
+        change(&mut f);
+        let stand = standing::of(&f);
+        (stand.kind, stand.says.starts_with("scheduled outside Watchbill"))
+    };
+    let said = |author: &'static str, seconds: i64| {
+        move |f: &mut Facts| {
+            let (author, body) = (author.to_owned(), "SCHEDULED: not now".to_owned());
+            f.detail.comments.push(board::Comment { author, body, at: ago(seconds) });
+        }
+    };
+    let person = (Kind::LeftAlone, true);
+    assert_eq!(by_hand(&said("anna", 7_200)), person, "who scheduled it under its worker");
+    assert_eq!(by_hand(&said("luna", 7_200)), (Kind::NeedsPerson, false), "its worker, at a command line");
+    assert_eq!(by_hand(&said("anna", 9_000)), (Kind::NeedsPerson, false), "another time");
+    assert_eq!(by_hand(&|f| f.detail.events.truncate(1)), person, "no event");
+    // Of what no attempt worked on Hermes makes one up that took no time.
+    let made_up = |f: &mut Facts| {
+        f.detail.events.retain(|e| e.kind != board::EventKind::Claimed);
+        f.detail.runs[0].started_at = ago(7_200);
+    };
+    assert_eq!(by_hand(&made_up), person);
+    assert_eq!(by_hand(&|f| f.detail.runs.clear()), person, "no run");
+    assert_eq!(by_hand(&|f| f.detail.runs[0].outcome = Some("reclaimed".into())), person);
+}
+
+#[test]
 fn what_waits_for_ever_needs_a_person_and_says_how_that_ends() {
     let endless = |own_board: bool, why: Endless| {
         let mut f = task(Status::Todo, vec![]);
@@ -379,6 +441,38 @@ fn ready_work_says_why_nobody_takes_it() {
     f.own_board = true;
     f.runtime.profiles = Profiles::default();
     assert_eq!(standing::of(&f).kind, Kind::Fine, "on a board without profiles nobody is unknown");
+    // What Hermes assigns by itself, and a name that takes its tasks itself, also where it was told before.
+    let told = json!({"mend": "hermes x", "key": needs_operator::NO_ASSIGNEE});
+    let told = ours("watchbill_detected", 60, "route-blocked", "notice", told);
+    for (who, default, lane, kind, says) in [
+        (None, None, None, Kind::NeedsPerson, "for a reason"),
+        (
+            None,
+            Some("sol"),
+            None,
+            Kind::Fine,
+            "ready for sol since 2h 30m: the dispatcher (process 7, every 1m) starts it",
+        ),
+        (Some("orion"), Some("sol"), None, Kind::NeedsPerson, "for a reason"),
+        (
+            Some("orion"),
+            None,
+            Some("orion"),
+            Kind::Fine,
+            "ready for orion since 2h 30m: orion claims its tasks itself",
+        ),
+        (Some("orion"), None, Some("other"), Kind::NeedsPerson, "for a reason"),
+    ] {
+        let mut f = task(Status::Ready, vec![told.clone()]);
+        f.detail.task.assignee = who.map(str::to_owned);
+        f.runtime.default_assignee = default.map(str::to_owned);
+        f.runtime.lanes = lane.into_iter().map(str::to_owned).collect();
+        let stand = standing::of(&f);
+        assert_eq!((stand.kind, stand.says.as_str()), (kind, says), "{who:?} {default:?} {lane:?}");
+        // Nobody took it for hours.
+        f.is_passed_over = true;
+        assert_eq!(standing::of(&f).kind, Kind::NeedsPerson, "{who:?} {default:?} {lane:?}");
+    }
 
     let said = |seconds: i64, by: &str| {
         let mut told = ours("watchbill_detected", seconds, by, "notice", json!({"mend": "hermes x"}));

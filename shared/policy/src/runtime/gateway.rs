@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::dispatcher::TICKED;
 use base::time::Time;
 use board::{BoardId, Event, EventKind, claimer_pid};
 use host::{Holders, Host};
@@ -68,6 +69,15 @@ pub fn gone(id: &BoardId, cache: &Cache) -> Option<Gone> {
 }
 
 impl Gone {
+    /// Whether it may only restart: for `grace` seconds after a pass first saw its lock free. Where no pass has, nobody knows for how long it
+    /// is, and what it did last tells: a dispatcher with one long attempt writes every 15 minutes.
+    pub fn may_return(self, grace: i64, ticked: Option<Time>, now: Time) -> bool {
+        match self.since {
+            Some(since) => now.since(since) < grace,
+            None => ticked.is_some_and(|at| now.since(at) <= 2 * TICKED),
+        }
+    }
+
     /// Whether another process claimed this task: a dispatcher beside that gateway.
     pub fn is_not_by(self, e: &Event) -> bool {
         let lock = e.payload.get("lock").and_then(|l| l.as_str());
@@ -78,6 +88,25 @@ impl Gone {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_gateway_that_ended_a_moment_ago_may_return() {
+        let now = Time(1_800_000_000);
+        for (since, ticked, may) in [
+            (Some(0), None, true),
+            (Some(29), None, true),
+            (Some(30), Some(5), false),
+            (Some(4_000), Some(5), false),
+            (None, Some(5), true),
+            (None, Some(1_200), true),
+            (None, Some(1_201), false),
+            (None, None, false),
+        ] {
+            let at = |seconds: Option<i64>| seconds.map(|s| now.plus(-s));
+            let gone = Gone { pid: 7, held: now.plus(-9_000), since: at(since) };
+            assert_eq!(gone.may_return(30, at(ticked), now), may, "{since:?} {ticked:?}");
+        }
+    }
 
     #[test]
     fn a_unit_of_any_hermes_home_is_a_service() {

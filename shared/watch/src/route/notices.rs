@@ -8,7 +8,7 @@ use base::quote;
 use base::time::words;
 use board::{Detail, EventKind, Rule, Status, StepAction, hermes};
 use card::{self, id_word};
-use policy::needs_operator::is_nobodys;
+use policy::needs_operator::NO_ASSIGNEE;
 use policy::routing::moving::Why;
 use policy::{authorship, remedy};
 
@@ -55,6 +55,11 @@ impl<'a> Rules<'a> {
         self.seen.runtime.as_ref().is_some_and(|r| r.is_unlisted(Some(profile)))
     }
 
+    /// Whether nobody will ever take what is ready for this assignee.
+    fn is_nobodys(&self, assignee: Option<&str>) -> bool {
+        self.seen.runtime.as_ref().is_some_and(|r| r.is_nobodys(assignee, self.seen.own_board))
+    }
+
     /// A notice whose every word matters.
     fn notice(&mut self, said: String) {
         self.decision.notices.insert(said.clone(), said);
@@ -64,9 +69,9 @@ impl<'a> Rules<'a> {
         let (id, hand) = (&d.task.id, self.hand());
         let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
         let waited = self.seen.now.since(touched.max(d.task.created_at));
-        if is_nobodys(d.task.assignee.as_deref(), self.known, self.seen.own_board) {
+        if self.is_nobodys(d.task.assignee.as_deref()) {
             // Once it was told its event is the newest one; its age is then no sign of being in the making.
-            if waited < FRESH && !was_told(d, "no-assignee") {
+            if waited < FRESH && !was_told(d, NO_ASSIGNEE) {
                 return;
             }
             let who = d.task.assignee.as_deref();
@@ -91,7 +96,7 @@ impl<'a> Rules<'a> {
             } else {
                 remedy::nobodys(name, &reassign)
             };
-            self.tell_once(d, "no-assignee", &what, &mend);
+            self.tell_once(d, NO_ASSIGNEE, &what, &mend);
             return;
         }
         let Some(guard) = self.seen.guarded.get(id) else { return };

@@ -18,10 +18,9 @@ use policy::routing::router::Router;
 use base::time::Time;
 use logs::LogEnd;
 use policy::dispatcher::InTurn;
-use policy::needs_operator::is_nobodys;
 use policy::runtime::{Dispatcher, Runtime};
 use policy::worktree_note::{self, TreeNotes};
-use policy::{Pass, Profiles, World};
+use policy::{Pass, World};
 use policy::{authorship, clock, dispatcher};
 
 /// Finished cards of this many seconds are looked for by themselves; older ones are found by the tasks that still wait.
@@ -57,7 +56,8 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         return Ok(seen);
     }
     seen.clock_fault = clock::fault(world, pass, &mut lately)?;
-    let runtime = dispatcher::runtime(world, &lately, now);
+    let mut runtime = dispatcher::runtime(world, &lately, now);
+    runtime.lanes = dispatcher::lanes(world.board, &rows, &runtime, now)?;
     let ids = |keep: &dyn Fn(&Task) -> bool| -> Vec<String> {
         rows.iter().filter(|t| keep(t)).map(|t| t.id.clone()).collect()
     };
@@ -88,7 +88,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let cards = seen.cards.iter().map(|c| &c.detail);
     let ask = InTurn { rows: &rows, patience, since: seen.takers_since };
     seen.in_turn = dispatcher::in_turn(world.board, &runtime, &ask, cards, now)?;
-    let more = more(&rows, &seen, world, &runtime.profiles).into_iter();
+    let more = more(&rows, &seen, world, &runtime).into_iter();
     let more: BTreeSet<String> = more.filter(|id| !wanted.contains(id)).collect();
     let ended = ended(&rows, &lately).into_iter().filter(|id| !wanted.contains(id));
     let both: BTreeSet<String> = more.iter().cloned().chain(ended).collect();
@@ -260,8 +260,8 @@ fn guarded(rows: &[Task], lately: &[(String, Event)], now: Time, most: i64) -> B
 
 /// What only the ledger and the runtime make interesting: ready work of held providers, work nobody will take, and work
 /// whose profile changed under it.
-fn more(rows: &[Task], seen: &Seen, world: &World<'_>, known: &Profiles) -> Vec<String> {
-    let router = Router::new(&seen.routing, world.config, seen.now, known, Vec::new());
+fn more(rows: &[Task], seen: &Seen, world: &World<'_>, runtime: &Runtime) -> Vec<String> {
+    let router = Router::new(&seen.routing, world.config, seen.now, &runtime.profiles, Vec::new());
     let wanted = |t: &&Task| {
         if card::is_card(t) {
             return false;
@@ -270,7 +270,7 @@ fn more(rows: &[Task], seen: &Seen, world: &World<'_>, known: &Profiles) -> Vec<
             Status::Ready => {
                 router.state_for(t).is_held()
                     || seen.guarded.contains_key(&t.id)
-                    || is_nobodys(t.assignee.as_deref(), known, world.board.is_own())
+                    || runtime.is_nobodys(t.assignee.as_deref(), world.board.is_own())
             }
             Status::Running => {
                 let changed = router.worker(t).changed;

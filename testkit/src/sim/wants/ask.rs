@@ -109,6 +109,7 @@ impl Asked<'_> {
         let around = Around {
             runtime,
             gone: None,
+            grace: 0,
             stopped: false,
             has_service: false,
             unreadable: Vec::new(),
