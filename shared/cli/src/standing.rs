@@ -17,6 +17,7 @@ use ops::morning::Part;
 use ops::needs::{self, BoardNow, Now};
 use ops::pass::damage::When;
 use ops::pass::{Looks, Tools};
+use policy::clock::Awake;
 
 /// How many seconds are looked back unless told: a night.
 pub(super) const NIGHT: i64 = 12 * 3_600;
@@ -65,7 +66,7 @@ pub(super) fn is_bare(hosts: &Hosts, common: &Common, loaded: &Loaded, metrics: 
     }
     let place = Cache::place(&env);
     let eyes = Eyes::new(place.as_deref().and_then(Path::parent), metrics, None);
-    let watchers = eyes.watchers(false, false);
+    let watchers = eyes.watchers(false, false, Awake::default());
     !watchers.iter().any(|w| w.is_started() || w.record.is_some())
 }
 
@@ -119,7 +120,8 @@ impl Standing {
         let mut tools = Tools { looks, ..here.tools(&pass, config, &mut cache, false) };
         let state = place.as_deref().and_then(Path::parent);
         let eyes = Eyes::new(state, metrics, common.root(config).as_deref());
-        let watchers = eyes.watchers(false, !config.notify.is_empty());
+        let awake = Awake::of(tools.cache, &here.host, here.now);
+        let watchers = eyes.watchers(false, !config.notify.is_empty(), awake);
         let starters = StartersSeen { lingers: None, cron_runs: eyes.cron_runs() };
         let targets = look::targets(place.as_deref(), config);
         // A user who starts no watcher needs no state.
