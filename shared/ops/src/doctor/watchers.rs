@@ -259,7 +259,7 @@ fn passed(w: &WatcherSeen, cron_runs: Option<bool>, now: Time) -> Option<Finding
         if let Some(since) = w.installed().filter(|_| w.is_overdue(now)) {
             let what =
                 format!("no pass of it is on record, and it was installed {} ago", words(now.since(since)));
-            let todo = format!("see why its timer, or cron, does not start it: {}", log(w));
+            let todo = format!("see whether its timer, or cron, runs, and read {}", log(w));
             return Some(Finding::error("pass-never", name, what).todo(todo));
         }
         if by_cron && !w.watched.is_recorded {
