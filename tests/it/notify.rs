@@ -323,6 +323,15 @@ fn a_configuration_that_is_refused_is_told_once_where_its_targets_are_sound() {
         text.contains("nothing runs: the configuration is refused: ") && text.contains("grase"),
         "{text}"
     );
+    // And no page stays green.
+    let (page, config) = (b.path().join("page.html"), b.path().join("config.toml"));
+    let made = tools::run(&b, &["page", page.to_str().unwrap(), "--config", config.to_str().unwrap()]);
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(made.code == 78 && text.contains("<h1 class=\"bad\">1 thing needs you"), "{made:?}: {text}");
+    assert!(
+        text.contains("nothing runs: the configuration is refused: ") && text.contains("grase"),
+        "{text}"
+    );
     for seconds in [120, 4_000] {
         assert_eq!(refused(&hook, &["--now", &(now() + seconds).to_string()]), "", "{seconds}");
     }

@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::hosts::Hosts;
-use super::standing::{OneBoard, Shows, Standing};
+use super::standing::{OneBoard, Shows, Standing, refused};
 use super::summary::NIGHT;
 use super::told::{Books, Lock};
 use super::{Common, Here, env, print, print_json, watcher};
@@ -19,7 +19,7 @@ use base::redact::redact;
 use base::time::Time;
 use config::{Config, NotifyKeys};
 use logs::cache::Cache;
-use ops::needs::{Need, Now};
+use ops::needs::Now;
 use ops::notify::{Book, Decision, Message, Outcome, message};
 use ops::pass::timeline;
 use ops::report::{printable, say};
@@ -30,8 +30,6 @@ const AGAIN: i64 = 3_600;
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.notified/1";
 const NAME: &str = "watchbill notify";
-/// What needs a person where the configuration is refused, as `doctor` calls it.
-const REFUSED: &str = "config-invalid";
 
 #[derive(Debug, Args)]
 #[command(
@@ -258,28 +256,7 @@ fn tell_refused(args: &NotifyArgs, version: &str, why: &Error) -> Result<()> {
     let config = Config { notify, ..Config::default() };
     let targets = targets(&config, &args.target)?;
     let books = Books::of(Cache::place(&env).as_deref())?;
-    let here = Here::look(&args.common, &config)?;
-    let refused = Need {
-        key: REFUSED.into(),
-        cause: REFUSED.into(),
-        board: None,
-        says: printable(&redact(&format!("nothing runs: the configuration is refused: {why}"))),
-        tasks: Vec::new(),
-        since: None,
-        next: None,
-        run: Some("watchbill doctor".into()),
-        todo: None,
-        asked: None,
-    };
-    let now = Now {
-        now: here.now,
-        since: here.now,
-        host: here.host.called(),
-        needs: vec![refused],
-        boards: Vec::new(),
-        unknown: Vec::new(),
-        is_remote: false,
-    };
+    let now = refused(&args.common, why)?;
     let lock = if args.dry_run { None } else { Some(books.lock()?) };
     let unwritten = lock.as_ref().and_then(Lock::unwritten);
     let one = |(name, keys)| {
