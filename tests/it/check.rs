@@ -80,7 +80,8 @@ fn work_for_a_person_is_a_warning_and_more_of_it_is_critical() {
     let (said, figures) = says(check(&b, &[]), "WARNING", 1);
     assert_eq!(said, "1 task needs a person (t_00000001)");
     assert!(figures.starts_with("needs_person=1;0;;0 "), "{figures}");
-    says(check(&b, &["-w", "1"]), "OK", 0);
+    let (said, _) = says(check(&b, &["-w", "1"]), "OK", 0);
+    assert_eq!(said, "1 board, 1 open task, 1 task needs a person (t_00000001)");
     stop(&b, "t_00000002");
     let (_, figures) = says(check(&b, &["-w", "0", "-c", "1"]), "CRITICAL", 2);
     assert!(figures.starts_with("needs_person=2;0;1;0 "), "{figures}");

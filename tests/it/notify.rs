@@ -283,6 +283,64 @@ fn where_the_answer_was_lost_the_repetition_says_so() {
     assert!(all[1]["text"].as_str().unwrap().contains("this may repeat it"), "{all:?}");
 }
 
+/// A machine that was off: the first pass is late, and it is there.
+#[test]
+fn no_pass_tells_that_it_is_overdue_itself() {
+    let receiver = Receiver::new();
+    let b = board(&webhook(&receiver));
+    let record = b.path().join("state/watchbill/metrics/notify.prom");
+    notify(&b, &["--metrics", record.to_str().unwrap()]).ok();
+    let (own, late) = (fs::read_to_string(&record).unwrap(), now() + 28_800);
+    came(&b, late);
+    fs::write(&record, own).unwrap();
+    let late = late.to_string();
+    assert_eq!(notify(&b, &["--now", &late]).ok(), "");
+    let config = b.path().join("config.toml");
+    let status = tools::run(&b, &["status", "--config", config.to_str().unwrap(), "--now", &late]).out;
+    assert!(status.contains("notify: last pass 8h ago"), "who else looks is told: {status}");
+    assert_eq!(receiver.got().len(), 0);
+}
+
+#[test]
+fn a_configuration_that_is_refused_is_told_once_where_its_targets_are_sound() {
+    let receiver = Receiver::new();
+    let b = board(&webhook(&receiver));
+    let refused = |targets: &str, args: &[&str]| {
+        configure(&b, &format!("[heal]\ngrase = '5m'\n{targets}"));
+        let ran = notify(&b, args);
+        assert!(ran.code == 78 && ran.err.contains("heal.grase"), "{ran:?}");
+        ran.out
+    };
+    let hook = webhook(&receiver);
+    assert!(refused(&hook, &["-n"]).starts_with("hook: would send: "));
+    assert_eq!(refused("[notify.hook]\nurl = 7\n", &[]), "", "this one is wrong, too");
+    assert_eq!(receiver.got().len(), 0);
+    assert!(refused(&hook, &[]).starts_with("hook: sent: "));
+    let first = &receiver.bodies()[0];
+    assert_eq!(began(first), ["config-invalid"]);
+    let text = first["text"].as_str().unwrap();
+    assert!(
+        text.contains("nothing runs: the configuration is refused: ") && text.contains("grase"),
+        "{text}"
+    );
+    // And no page stays green.
+    let (page, config) = (b.path().join("page.html"), b.path().join("config.toml"));
+    let made = tools::run(&b, &["page", page.to_str().unwrap(), "--config", config.to_str().unwrap()]);
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(made.code == 78 && text.contains("<h1 class=\"bad\">1 thing needs you"), "{made:?}: {text}");
+    assert!(
+        text.contains("nothing runs: the configuration is refused: ") && text.contains("grase"),
+        "{text}"
+    );
+    for seconds in [120, 4_000] {
+        assert_eq!(refused(&hook, &["--now", &(now() + seconds).to_string()]), "", "{seconds}");
+    }
+    configure(&b, &hook);
+    assert_eq!(later(&b, 4_120).ok(), "");
+    assert!(later(&b, 4_500).ok().ends_with(": all is well again\n"));
+    assert_eq!(receiver.got().len(), 2);
+}
+
 /// A pass is killed while its message is under way, and at each moment before and behind it.
 #[test]
 fn a_killed_pass_loses_no_message_and_repeats_none_unsaid() {

@@ -580,6 +580,44 @@ fn a_board_with_sessions_has_them_looked_at() {
     assert!(network.contains("\nIPAddressAllow=localhost\n"), "{network}");
 }
 
+/// Nothing tells of passes that never came but the time since they were installed.
+#[test]
+fn what_is_installed_and_never_comes_needs_a_person() {
+    let b = home();
+    let ask = |args: &[&str], seconds: i64| {
+        let at = (now() + seconds).to_string();
+        let args = [args, &["--now", &at]].concat();
+        ran(tools::watchbill(&b, &args).env_remove("HERMES_HOME").env_remove("XDG_STATE_HOME"))
+    };
+    let never = "heal, synthesize-distress, route-blocked, budget-check: no pass of it is on record, and it was installed";
+    let stamp = b.path().join(".local/state/watchbill/timers-installed");
+    timers(&b, &["install", "--as", "cron", "-n"]).ok();
+    assert!(!stamp.exists(), "a dry run writes nothing");
+    for by in ["cron", "user"] {
+        timers(&b, &["install", "--as", by]).ok();
+        assert_eq!(stamp.exists(), by == "cron", "{by}");
+        let soon = ask(&["status"], 300);
+        assert!(!soon.out.contains("on record"), "{by}: {soon:?}");
+        assert_eq!(ask(&["timers", "status"], 300).code, 0, "{by}");
+        let status = ask(&["status"], 3_600);
+        assert!(status.out.contains(never), "{by}: {status:?}");
+        let check = ask(&["check"], 3_600);
+        assert!(
+            check.code == 2 && check.out.contains(never) && check.out.contains(" overdue=4;"),
+            "{by}: {check:?}"
+        );
+        let doctor = ask(&["doctor", "-q"], 3_600);
+        assert!(doctor.code == 1 && doctor.out.contains("error    pass-never"), "{by}: {doctor:?}");
+        let listed = ask(&["timers", "status"], 3_600);
+        let late = listed.out.matches("no pass on record, installed 1h ago (overdue)").count();
+        assert!(listed.code == 1 && late == 4, "{by}: {listed:?}");
+        timers(&b, &["remove", "--as", by]).ok();
+    }
+    assert!(!stamp.exists(), "and taken away with the lines");
+    // Passes that are run by hand alone are not missed.
+    assert!(!ask(&["status"], 3_600).out.contains("on record"));
+}
+
 /// With a target for notices, they are sent by a unit or a crontab line of their own, which alone has the network.
 #[test]
 fn whoever_is_to_be_told_gets_a_timer() {

@@ -169,10 +169,12 @@ pub(super) fn run(args: &CheckArgs, version: &str) -> u8 {
     let state = news.iter().map(|n| n.state).max_by_key(|state| state.rank()).unwrap_or(State::Ok);
     let said = match news.is_empty() {
         true => format!(
-            "{}{}, {}, nothing needs a person",
+            "{}{}, {}, {}",
             if args.hosts.is_empty() { String::new() } else { format!("{}, ", things(counts.hosts, "host")) },
             things(counts.boards, "board"),
-            things(counts.open, "open task")
+            things(counts.open, "open task"),
+            // So many may be allowed.
+            if counts.people.is_empty() { "nothing needs a person".into() } else { needing(&counts) },
         ),
         false => needs::in_one_line(news.iter().map(|n| (n.about.as_str(), n.what.as_str()))),
     };
@@ -222,10 +224,15 @@ fn people(args: &CheckArgs, counts: &Counts, news: &mut Vec<News>) {
         _ if n > args.warning => State::Warning,
         _ => return,
     };
+    news.push(News { state, about: String::new(), what: needing(counts) });
+}
+
+/// The tasks that need a person: how many, and some of them.
+fn needing(counts: &Counts) -> String {
     let some: Vec<&str> = counts.said.iter().take(5).map(String::as_str).collect();
     let more = if counts.said.len() > some.len() { ", ..." } else { "" };
-    let what = format!("{} a person ({}{more})", things_or(n, "task needs", "tasks need"), some.join(", "));
-    news.push(News { state, about: String::new(), what });
+    let tasks = things_or(counts.people.len(), "task needs", "tasks need");
+    format!("{tasks} a person ({}{more})", some.join(", "))
 }
 
 fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<()> {

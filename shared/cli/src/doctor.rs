@@ -21,6 +21,7 @@ use ops::doctor::{self, Finding, Hidden, Severity};
 use ops::pass::Tools;
 use ops::pass::damage::{self, When};
 use ops::report::printable;
+use policy::clock::Awake;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.doctor/1";
@@ -98,7 +99,8 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
         Err(e) => found.push(doctor::none(&e)),
     }
     let eyes = Eyes::new(state.folder.as_deref(), args.metrics.as_deref(), common.root(&config).as_deref());
-    let watchers = eyes.watchers(spawns, !config.notify.is_empty());
+    let awake = Awake::of(tools.cache, &here.host, here.now);
+    let watchers = eyes.watchers(spawns, !config.notify.is_empty(), awake);
     found.extend(boards.iter().filter_map(|seen| look::unwatched(&watchers, seen, here.now)));
     found.extend(doctor::watchers(&watchers, eyes.starters(), here.now));
     found.extend(doctor::targets(&look::targets(place.as_deref(), &config), here.now));

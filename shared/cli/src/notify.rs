@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::hosts::Hosts;
-use super::standing::{OneBoard, Shows, Standing};
+use super::standing::{OneBoard, Shows, Standing, refused};
 use super::summary::NIGHT;
 use super::told::{Books, Lock};
 use super::{Common, Here, env, print, print_json, watcher};
@@ -89,7 +89,16 @@ pub(super) fn run(args: &NotifyArgs, version: &str) -> Result<u8> {
 }
 
 fn pass(args: &NotifyArgs, version: &str) -> Result<u8> {
-    let loaded = args.common.load()?;
+    let loaded = match args.common.load() {
+        Ok(loaded) => loaded,
+        Err(why) => {
+            if !args.test {
+                // Why it cannot be told is nothing beside why nothing runs.
+                let _ = tell_refused(args, version, &why);
+            }
+            return Err(why);
+        }
+    };
     let mut targets = targets(&loaded.config, &args.target)?;
     let books = Books::of(Cache::place(&env).as_deref())?;
     // What failed may hang again, and then delays what comes after it.
@@ -100,6 +109,8 @@ fn pass(args: &NotifyArgs, version: &str) -> Result<u8> {
         false => {
             let mut standing =
                 Standing::look(&args.common, &loaded, None, NIGHT, &Hosts::default(), Shows::Needs)?;
+            // It makes a pass just now, however late that is.
+            standing.machine.retain(|f| f.about != NOTIFY.program || !f.id.starts_with("pass-"));
             let now = standing.needs();
             let lock = if args.dry_run { None } else { Some(books.lock()?) };
             let unwritten = lock.as_ref().and_then(Lock::unwritten);
@@ -110,10 +121,14 @@ fn pass(args: &NotifyArgs, version: &str) -> Result<u8> {
             let mut shared = shared(&standing, &args.common, &loaded.config, args.dry_run)?;
             let one = |(name, keys): (&str, &NotifyKeys)| {
                 let book = read(&books, name);
-                let renews = !args.dry_run && book.failing().is_none();
-                let elsewhere = elsewhere(&mut shared, name, renews);
+                let mut others = elsewhere(&mut shared, name, false);
+                // What has to wait here, another host may tell now: this one gives up its right to tell.
+                let waits = || waits(book.clone(), keys, &others, &now, &is_gone);
+                if !args.dry_run && book.failing().is_none() && !waits() {
+                    others = elsewhere(&mut shared, name, true);
+                }
                 let lock = lock.as_ref().map(|lock| (lock, unwritten));
-                tell(&books, (name, keys), book, &elsewhere, &now, &is_gone, lock)
+                tell(&books, (name, keys), book, &others, &now, Some(&is_gone), lock)
             };
             let told = targets.into_iter().map(one).collect();
             let code = standing.code();
@@ -212,7 +227,8 @@ fn shared(standing: &Standing, common: &Common, config: &Config, is_dry: bool) -
     Ok(all.into_iter().filter_map(|b| one(b).ok()).collect())
 }
 
-/// Boards of which another host tells this target. A host whose own messages do not arrive only asks: so after a while another one tells.
+/// Boards of which another host tells this target. A host whose own messages do not arrive, or have to wait, only asks: so after a while
+/// another one tells.
 fn elsewhere(shared: &mut [Shared], target: &str, renews: bool) -> BTreeSet<String> {
     let others = shared.iter_mut().filter_map(|s| {
         let tells = s.board.tells(&s.host, target, renews).unwrap_or(true);
@@ -221,14 +237,45 @@ fn elsewhere(shared: &mut [Shared], target: &str, renews: bool) -> BTreeSet<Stri
     others.collect()
 }
 
-/// `lock`: with when something was told before this pass that could not be written down; `None` in a dry run.
+/// Whether there is something to tell, and this is not the time for it.
+fn waits(
+    mut book: Book,
+    keys: &NotifyKeys,
+    elsewhere: &BTreeSet<String>,
+    now: &Now,
+    is_gone: &dyn Fn(&str) -> bool,
+) -> bool {
+    book.leave(elsewhere);
+    book.observe(now, is_gone);
+    matches!(book.decide(now, keys, elsewhere), Decision::Wait { .. })
+}
+
+/// Tells, once, that the configuration is refused, and so nothing runs. The targets stand in it: their tables alone may be right.
+fn tell_refused(args: &NotifyArgs, version: &str, why: &Error) -> Result<()> {
+    let notify = config::targets(args.common.config.as_deref(), &std::env::vars_os().collect());
+    let config = Config { notify, ..Config::default() };
+    let targets = targets(&config, &args.target)?;
+    let books = Books::of(Cache::place(&env).as_deref())?;
+    let now = refused(&args.common, why)?;
+    let lock = if args.dry_run { None } else { Some(books.lock()?) };
+    let unwritten = lock.as_ref().and_then(Lock::unwritten);
+    let one = |(name, keys)| {
+        let lock = lock.as_ref().map(|lock| (lock, unwritten));
+        tell(&books, (name, keys), read(&books, name), &BTreeSet::new(), &now, None, lock)
+    };
+    let told: Vec<Told> = targets.into_iter().map(one).collect();
+    show(args, version, &told, why.kind.code())
+}
+
+/// `is_gone`: whether there is no board of this name any more; `None` where nothing but `now` was looked at, and so nothing is over. `lock`:
+/// with when something was told before this pass that could not be written down; `None` in a dry run.
 fn tell(
     books: &Books,
     (target, keys): (&str, &NotifyKeys),
     before: Book,
     elsewhere: &BTreeSet<String>,
     now: &Now,
-    is_gone: &dyn Fn(&str) -> bool,
+    is_gone: Option<&dyn Fn(&str) -> bool>,
     lock: Option<(&Lock, Option<Time>)>,
 ) -> Told {
     let told = |did, unwritten: Option<Error>| {
@@ -237,7 +284,9 @@ fn tell(
     };
     let mut book = before.clone();
     book.leave(elsewhere);
-    book.observe(now, is_gone);
+    if let Some(is_gone) = is_gone {
+        book.observe(now, is_gone);
+    }
     let message = match book.decide(now, keys, elsewhere) {
         Decision::Send(message) => message,
         other => {

@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::hosts::{self, Hosts};
-use super::standing::{NIGHT, Shows, Standing};
+use super::standing::{NIGHT, Shows, Standing, refused};
 use super::{Common, env, print};
 use base::atomic_file::beside;
 use base::error::{Error, Kind, Result};
@@ -53,7 +53,13 @@ pub(super) fn run(args: &PageArgs, version: &str) -> Result<u8> {
     };
     let usual = || if args.hosts.is_empty() { place() } else { in_state_folder(HOSTS_FILE) };
     let file = args.file.clone().or_else(usual).ok_or_else(nowhere)?;
-    let loaded = common.load()?;
+    // What an earlier round found says nothing where none is made any more.
+    let say = |why: &Error| -> Result<()> {
+        let now = refused(common, why)?;
+        args.needs.as_deref().map_or(Ok(()), |file| gauges::write(file, &now))?;
+        write(&file, "", &morning::page(&now, &[], &[]))
+    };
+    let loaded = common.load().inspect_err(|why| _ = say(why))?;
     let asked = args.hosts.ask_status(common);
     let standing =
         Standing::look(common, &loaded, args.metrics.as_deref(), NIGHT, &args.hosts, Shows::Pages)?;

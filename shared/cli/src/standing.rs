@@ -8,15 +8,18 @@ use super::{Common, Here, env, why};
 use ::board::{BoardId, Location, discover};
 use ::page::Overview;
 use base::error::{Error, Kind, Result};
+use base::redact::redact;
 use base::time::Time;
-use config::Loaded;
+use config::{Config, Loaded};
 use logs::cache::Cache;
 use ops::doctor::{self, Finding, StartersSeen, WatcherSeen};
 use ops::explain::{Lens, Summary};
 use ops::morning::Part;
-use ops::needs::{self, BoardNow, Now};
+use ops::needs::{self, BoardNow, Need, Now};
 use ops::pass::damage::When;
 use ops::pass::{Looks, Tools};
+use ops::report::printable;
+use policy::clock::Awake;
 
 /// How many seconds are looked back unless told: a night.
 pub(super) const NIGHT: i64 = 12 * 3_600;
@@ -65,8 +68,38 @@ pub(super) fn is_bare(hosts: &Hosts, common: &Common, loaded: &Loaded, metrics: 
     }
     let place = Cache::place(&env);
     let eyes = Eyes::new(place.as_deref().and_then(Path::parent), metrics, None);
-    let watchers = eyes.watchers(false, false);
+    let watchers = eyes.watchers(false, false, Awake::default());
     !watchers.iter().any(|w| w.is_started() || w.record.is_some())
+}
+
+/// What needs a person where the configuration is refused: nothing runs, and no board can be looked at.
+///
+/// # Errors
+/// This machine cannot be looked at.
+pub(super) fn refused(common: &Common, why: &Error) -> Result<Now> {
+    let here = Here::look(common, &Config::default())?;
+    let need = Need {
+        // As `doctor` calls it.
+        key: "config-invalid".into(),
+        cause: "config-invalid".into(),
+        board: None,
+        says: printable(&redact(&format!("nothing runs: the configuration is refused: {why}"))),
+        tasks: Vec::new(),
+        since: None,
+        next: None,
+        run: Some("watchbill doctor".into()),
+        todo: None,
+        asked: None,
+    };
+    Ok(Now {
+        now: here.now,
+        since: here.now,
+        host: here.host.called(),
+        needs: vec![need],
+        boards: Vec::new(),
+        unknown: Vec::new(),
+        is_remote: false,
+    })
 }
 
 /// One board.
@@ -119,7 +152,8 @@ impl Standing {
         let mut tools = Tools { looks, ..here.tools(&pass, config, &mut cache, false) };
         let state = place.as_deref().and_then(Path::parent);
         let eyes = Eyes::new(state, metrics, common.root(config).as_deref());
-        let watchers = eyes.watchers(false, !config.notify.is_empty());
+        let awake = Awake::of(tools.cache, &here.host, here.now);
+        let watchers = eyes.watchers(false, !config.notify.is_empty(), awake);
         let starters = StartersSeen { lingers: None, cron_runs: eyes.cron_runs() };
         let targets = look::targets(place.as_deref(), config);
         // A user who starts no watcher needs no state.

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::doctor::look::{Eyes, cron_runs, spawns};
-use super::{Common, env, print, print_json};
+use super::{Common, Here, env, print, print_json};
 use ::coord::opencode::Opencode;
 use base::count::pick;
 use base::error::{Error, Kind, Result};
@@ -22,6 +22,7 @@ use ops::report::{printable, say};
 use ops::timers::install::{self, Change};
 use ops::timers::shipped::{self, Wanted};
 use ops::timers::{self, By, NOTIFY, Owner, Places, ROUND, SESSIONS, Starter, WATCHED};
+use policy::clock::Awake;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.timers/1";
@@ -143,7 +144,7 @@ impl Plan {
         if !self.is_started() {
             warnings.push("no cron daemon runs here: nothing is started until one does".to_owned());
         }
-        let others = timers::look(&Places::of(&env), &Owner::of(wanted.root.as_deref()));
+        let others = timers::look(&Places::of(&env), &Owner::of(wanted.root.as_deref()), None);
         // What we wrote ourselves, and what is of another user, does the work once.
         let ours = |s: &Starter| {
             let names = shipped::timers(wanted);
@@ -248,6 +249,14 @@ impl Done {
         let runs = changes.iter().any(|c| matches!(c, Change::Run { .. }));
         let is_there = args.unit_dir.is_none() && runs && install::answers(by);
         let (left, why) = install::carry_out(changes, is_there)?;
+        let place = Cache::place(&env);
+        let is_crontab = |c: &&Change| matches!(c, Change::Crontab { .. });
+        if let Some((change, state)) =
+            changes.iter().find(is_crontab).zip(place.as_deref().and_then(Path::parent))
+        {
+            let now = args.common.now.unwrap_or_else(Time::of_clock);
+            install::note_installed(state, (!change.crontab_lines().is_empty()).then_some(now));
+        }
         Ok(Done { left, why })
     }
 
@@ -459,7 +468,9 @@ fn status(args: &TimersArgs) -> Result<u8> {
     let state = place.as_deref().and_then(Path::parent);
     let eyes = Eyes::new(state, args.metrics.as_deref(), common.root(&config).as_deref());
     let spawns = common.boards(&config).is_ok_and(|ids| ids.iter().any(|id| spawns(id, &config, now)));
-    let all = eyes.watchers(spawns, !config.notify.is_empty());
+    let awake = |here: Here| Awake::of(&Cache::open(place.clone()), &here.host, now);
+    let awake = Here::look(common, &config).map_or_else(|_| Awake::default(), awake);
+    let all = eyes.watchers(spawns, !config.notify.is_empty(), awake);
     let stops = eyes.lingers() == Some(false) && all.iter().any(|w| w.is_started_by(By::User));
     let is_well = |w: &WatcherSeen| w.is_started() && !w.is_overdue(now) && !w.is_failing();
     let code = u8::from(stops || all.iter().any(|w| w.watched.is_needed && !is_well(w)));
@@ -499,7 +510,12 @@ fn line(w: &WatcherSeen, now: Time) -> String {
     let last = w.last(now).map_or_else(
         || match w.ahead(now) {
             Some(at) => format!("no pass since the clock was set back (one on record of {at}, overdue)"),
-            None => "no pass on record".to_owned(),
+            None => match w.installed().filter(|_| w.is_overdue(now)) {
+                Some(since) => {
+                    format!("no pass on record, installed {} ago (overdue)", words(now.since(since)))
+                }
+                None => "no pass on record".to_owned(),
+            },
         },
         |at| {
             let exit = w.exit().map_or_else(String::new, |exit| format!(", exit {exit}"));

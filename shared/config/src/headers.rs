@@ -3,7 +3,9 @@
 use super::sections::{KEYS, SECTIONS};
 
 /// The sections that hold tables by name.
-pub(super) const BY_NAME: [&str; 4] = ["profiles", "providers", "prices", "notify"];
+pub(super) const BY_NAME: [&str; 4] = ["profiles", "providers", "prices", NOTIFY];
+/// That of those who are told.
+pub(super) const NOTIFY: &str = "notify";
 /// The list of the operator's patterns.
 pub(super) const MATCH: &str = "match";
 

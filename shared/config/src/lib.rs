@@ -112,15 +112,14 @@ fn load_over(system: &Path, given: Option<&Path>, env: &Env) -> Result<Loaded> {
         config: Config::default(),
         origin: keys().iter().map(|k| (k.name(), "default".to_owned())).collect(),
     };
-    let named = given.or_else(|| var(env, "WATCHBILL_CONFIG").map(Path::new));
-    if let Some(path) = named {
+    if let Some(path) = named(given, env) {
         let text = file::read(path)?.ok_or_else(|| {
             Error::new(Kind::Config, path.display(), "no such configuration file")
                 .hint("give --config or WATCHBILL_CONFIG a file that exists")
         })?;
         merge::toml(&mut loaded, path, &text)?;
     } else {
-        for path in [Some(system.to_owned()), user_file(env)].into_iter().flatten() {
+        for path in unnamed(system, env) {
             if let Some(text) = file::read(&path)? {
                 merge::toml(&mut loaded, &path, &text)?;
             }
@@ -130,6 +129,35 @@ fn load_over(system: &Path, given: Option<&Path>, env: &Env) -> Result<Loaded> {
     contradictions(&loaded)?;
     tables::whole(&loaded)?;
     Ok(loaded)
+}
+
+/// The one file that was asked for.
+fn named<'a>(given: Option<&'a Path>, env: &'a Env) -> Option<&'a Path> {
+    given.or_else(|| var(env, "WATCHBILL_CONFIG").map(Path::new))
+}
+
+/// The files that are read where none was asked for.
+fn unnamed(system: &Path, env: &Env) -> impl Iterator<Item = PathBuf> {
+    [Some(system.to_owned()), user_file(env)].into_iter().flatten()
+}
+
+/// The tables `[notify.NAME]` alone, for where the configuration as a whole is refused. None where one of them is wrong itself; a file
+/// that cannot be read, or is not TOML, has none.
+pub fn targets(given: Option<&Path>, env: &Env) -> BTreeMap<String, NotifyKeys> {
+    targets_over(Path::new(SYSTEM_FILE), given, env).unwrap_or_default()
+}
+
+fn targets_over(system: &Path, given: Option<&Path>, env: &Env) -> Result<BTreeMap<String, NotifyKeys>> {
+    let mut loaded = Loaded { config: Config::default(), origin: BTreeMap::new() };
+    let named = named(given, env).map(Path::to_path_buf);
+    let unnamed = unnamed(system, env).filter(|_| named.is_none());
+    for path in named.iter().cloned().chain(unnamed) {
+        if let Ok(Some(text)) = file::read(&path) {
+            merge::notify(&mut loaded, &path, &text)?;
+        }
+    }
+    tables::whole(&loaded)?;
+    Ok(loaded.config.notify)
 }
 
 /// A variable that is set to something: an empty one counts as not set, as the XDG base directory

@@ -66,6 +66,13 @@ pub(super) fn toml(loaded: &mut Loaded, path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Lays the tables `[notify.NAME]` of a file over `loaded`, whatever else it says.
+pub(super) fn notify(loaded: &mut Loaded, path: &Path, text: &str) -> Result<()> {
+    let Ok(document) = DeTable::parse(text) else { return Ok(()) };
+    let tables = document.get_ref().iter().find(|(name, _)| name.get_ref() == headers::NOTIFY);
+    tables.map_or(Ok(()), |(_, tables)| tables::toml(loaded, &Place { path, text }, headers::NOTIFY, tables))
+}
+
 /// Lays the `WATCHBILL_<SECTION>_<KEY>` variables of `env` over `loaded`. Others are not ours.
 pub(super) fn env(loaded: &mut Loaded, env: &Env) -> Result<()> {
     for (name, value) in env {

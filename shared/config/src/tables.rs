@@ -297,7 +297,7 @@ pub(super) fn toml(
             Some(format!("holds {itself:?}, the profile itself; name another one"))
         }),
         "prices" => lay(&mut config.prices, origin, place, tables, |_, _| None),
-        "notify" => lay(&mut config.notify, origin, place, tables, |_, _| None),
+        headers::NOTIFY => lay(&mut config.notify, origin, place, tables, |_, _| None),
         _ => lay(&mut config.providers, origin, place, tables, |_, _| None),
     }
 }

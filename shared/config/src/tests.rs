@@ -1,4 +1,5 @@
-use std::fs::{create_dir_all, write};
+use std::fs::{Permissions, create_dir_all, set_permissions, write};
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use super::checks::{Action, Check};
@@ -128,6 +129,32 @@ fn the_files_are_where_they_should_be() {
     assert_eq!(resets(&named(desk()), Some("b.toml")), 4);
     assert_eq!(resets(&desk().var("WATCHBILL_CONFIG", ""), None), 1);
     assert_eq!(resets(&desk().var("HOME", ""), None), 3, "no home, no file, the default");
+}
+
+#[test]
+fn the_targets_alone_are_read_where_the_rest_is_refused() {
+    let (phone, mail) =
+        ("[notify.phone]\nurl = 'https://ntfy.example/t'\n", "[notify.mail]\ncommand = ['mail']\n");
+    let wrong = "[heal]\ngrase = '5m'\n";
+    for (system, user, told) in [
+        (mail, format!("{wrong}{phone}"), vec!["mail", "phone"]),
+        (mail, "[heal\n".to_owned(), vec!["mail"]),
+        ("", format!("{wrong}[notify.phone]\nurl = 7\n"), vec![]),
+        (mail, format!("{wrong}[notify.phone]\nquiet = '07:00-08:00'\n"), vec![]),
+        ("", wrong.to_owned(), vec![]),
+    ] {
+        let desk = Desk::new().file("etc.toml", system).file(USER, &user);
+        assert!(desk.load(None).is_err(), "{user}");
+        let targets = targets_over(&desk.path("etc.toml"), None, &desk.env).unwrap_or_default();
+        assert_eq!(targets.keys().collect::<Vec<_>>(), told, "{user}");
+    }
+    // A file that was named is the only one, and one that others can write has none.
+    let desk = Desk::new().file("etc.toml", mail).file("c.toml", &format!("{wrong}{phone}"));
+    let named = desk.path("c.toml");
+    let targets = || targets_over(&desk.path("etc.toml"), Some(&named), &desk.env).unwrap();
+    assert_eq!(targets().keys().collect::<Vec<_>>(), ["phone"]);
+    set_permissions(&named, Permissions::from_mode(0o646)).unwrap();
+    assert_eq!(targets().len(), 0);
 }
 
 #[test]
@@ -527,10 +554,9 @@ fn a_value_that_is_overridden_is_still_checked() {
 
 #[test]
 fn a_file_others_can_write_is_refused_wherever_it_is() {
-    use std::os::unix::fs::PermissionsExt;
     for name in ["etc.toml", USER, "c.toml"] {
         let desk = Desk::new().file(name, "");
-        std::fs::set_permissions(desk.path(name), std::fs::Permissions::from_mode(0o666)).unwrap();
+        set_permissions(desk.path(name), Permissions::from_mode(0o666)).unwrap();
         let told = desk.told((name == "c.toml").then_some(name));
         assert!(told.starts_with(&format!("{name}: every user can write it (mode 0666)")), "{told}");
     }

@@ -244,7 +244,8 @@ impl Book {
         }
         let most = usize::try_from(target.max_per_hour).unwrap_or(usize::MAX);
         let first = self.sent.len().checked_sub(most).and_then(|i| self.sent.get(i))?;
-        Some((first.plus(HOUR), format!("{most} messages were sent within the hour")))
+        let until = first.plus(HOUR);
+        (until > now).then(|| (until, format!("{most} messages were sent within the hour")))
     }
 
     /// The message is about to be sent: until its outcome is known, it may have arrived.

@@ -14,6 +14,7 @@ use base::error::{Error, Kind};
 use base::redact;
 use board::{BoardId, Outcome, Step};
 use page::{Overview, text};
+use policy::decision::About;
 use policy::{Left, Pass};
 
 /// What became of one board in one pass.
@@ -35,6 +36,8 @@ pub struct BoardReport {
     pub findings: Vec<String>,
     /// States that last.
     pub notices: Vec<Notice>,
+    /// The tasks that a finding or a notice is about, by what it says.
+    pub about: About,
     /// Why the pass on this board ended early.
     pub error: Option<Error>,
     /// Its error was said by an earlier pass: only `-v` repeats it.
@@ -98,6 +101,7 @@ impl BoardReport {
             warnings: Vec::new(),
             findings: Vec::new(),
             notices: Vec::new(),
+            about: About::new(),
             error: None,
             muted: false,
             is_paused: false,

@@ -156,6 +156,9 @@ pub struct Starter {
     pub metrics: Option<PathBuf>,
     /// Whether it starts a round of all watchers (`watchbill run`).
     pub round: bool,
+    /// Since when it is there as it is, at the latest, where that is known.
+    #[serde(skip)]
+    pub since: Option<Time>,
 }
 
 impl Starter {
@@ -171,6 +174,7 @@ impl Starter {
             other_user: None,
             metrics: job.metrics,
             round: job.round,
+            since: None,
         }
     }
 }
@@ -276,21 +280,34 @@ fn own(env: &dyn Fn(&str) -> Option<String>, variable: &str, rest: &str) -> Opti
     set.or_else(|| Some(PathBuf::from(env("HOME")?).join(rest)))
 }
 
-/// Everything on this machine that starts a watcher, as far as this user can see it.
-pub fn look(places: &Places, owner: &Owner) -> Vec<Starter> {
+/// When the file of this name, or the link, was last changed or put there.
+fn changed(path: &Path) -> Option<Time> {
+    use std::os::unix::fs::MetadataExt;
+    path.symlink_metadata().ok().map(|m| Time(m.ctime()))
+}
+
+/// The folder of all crontabs, whose time changes with each of them. The file of a user is hidden from that user.
+const CRONTABS: [&str; 2] = ["/var/spool/cron/crontabs", "/var/spool/cron"];
+
+/// Everything on this machine that starts a watcher, as far as this user can see it. `installed`: when the lines of this user's crontab
+/// were written, where that is known.
+pub fn look(places: &Places, owner: &Owner, installed: Option<Time>) -> Vec<Starter> {
     let mut all = units::look(By::User, &places.user, places.home.as_deref(), owner);
     // A system unit's %h is another home; what it starts names whole paths or none.
     all.extend(units::look(By::System, &places.system, None, owner));
-    let own = Tool::new("crontab").args(&["-l"]).said().map(|text| ("crontab".to_owned(), text, false));
-    let files = places.crontabs.iter();
-    let files = files.filter_map(|p| Some((p.display().to_string(), base::untrusted_file::text(p)?, true)));
-    for (place, text, has_users) in own.into_iter().chain(files) {
+    let written = || installed.or_else(|| CRONTABS.iter().find_map(|folder| changed(Path::new(folder))));
+    let own = Tool::new("crontab").args(&["-l"]).said();
+    let own = own.map(|text| ("crontab".to_owned(), text, false, written()));
+    let file =
+        |p: &PathBuf| Some((p.display().to_string(), base::untrusted_file::text(p)?, true, changed(p)));
+    let files = places.crontabs.iter().filter_map(file);
+    for (place, text, has_users, since) in own.into_iter().chain(files) {
         for line in text.lines() {
             for job in line::jobs(line, places.home.as_deref()) {
                 let user = line::user(line).filter(|_| has_users);
                 let other_user = user.and_then(|user| owner.other(user, job.root.as_deref()));
                 let starter = Starter::of(job, By::Cron, place.clone());
-                all.push(Starter { is_on: Some(true), other_user, ..starter });
+                all.push(Starter { is_on: Some(true), other_user, since, ..starter });
             }
         }
     }

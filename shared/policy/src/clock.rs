@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Pass, World};
+use crate::{Pass, Witness, World};
 use base::error::Result;
 use base::time::{LAST_SECOND, Time};
 use board::several_hosts::{is_off, off_by};
@@ -225,6 +225,31 @@ pub fn up_since(world: &World<'_>, now: Time) -> Option<Time> {
     Some(world.host.facts().boot_time).max(woke(world, now)).filter(|at| *at <= now)
 }
 
+/// When this machine could do something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Awake {
+    /// It was started, or passes saw it awake again, then.
+    pub since: Option<Time>,
+    /// For so many seconds since then it was suspended, after the last pass that looked at that.
+    pub slept: i64,
+}
+
+impl Awake {
+    /// As passes remember it, and as it is now.
+    pub fn of(cache: &Cache, host: &dyn Witness, now: Time) -> Awake {
+        let facts = host.facts();
+        let woke = cache.newest(WOKE).map(|(_, at)| at);
+        let since = [Some(facts.boot_time), woke].into_iter().flatten().filter(|at| *at <= now).max();
+        let slept = host.slept().zip(slept_before(cache, &facts.boot_id));
+        Awake { since, slept: slept.map_or(0, |(slept, before)| (slept - before).max(0)) }
+    }
+
+    /// The seconds since a moment in which it was on and awake.
+    pub fn seconds_since(&self, at: Time, now: Time) -> i64 {
+        now.since(self.since.map_or(at, |since| since.max(at))) - self.slept
+    }
+}
+
 /// The seconds by which the clock moved, where they are too many.
 fn has_moved(moved: Option<i64>) -> Option<i64> {
     moved.filter(|by| by.abs() > MOVED)
@@ -306,6 +331,21 @@ mod tests {
         memory.remember(&cache);
         let known = known_after(&mut memory, 50_000, "b2", Some(9_000));
         assert_eq!(known, [Some(50_000), Some(30_300)]);
+    }
+
+    #[test]
+    fn time_in_which_the_machine_was_off_or_suspended_is_not_counted() {
+        let now = Time(100_000);
+        for (since, slept, seconds) in [
+            (None, 0, 30_000),
+            (None, 28_800, 1_200),
+            (Some(60_000), 0, 30_000),
+            (Some(99_900), 0, 100),
+            (Some(80_000), 15_000, 5_000),
+        ] {
+            let awake = Awake { since: since.map(Time), slept };
+            assert_eq!(awake.seconds_since(Time(70_000), now), seconds, "{since:?} {slept}");
+        }
     }
 
     fn at(at: Time) -> (String, Event) {

@@ -120,9 +120,26 @@ pub struct Decision {
     /// Nothing was judged, and so no notice is over.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unjudged: bool,
+    /// The tasks that a finding or a notice is about, by what it says. What is not here is about the board.
+    #[serde(skip)]
+    pub about: About,
 }
 
+/// Tasks, by what is said about them.
+pub type About = BTreeMap<String, BTreeSet<String>>;
+
 impl Decision {
+    /// Notes that this finding or notice is about a task.
+    pub fn is_about(&mut self, said: &str, task: &str) {
+        self.about.entry(said.to_owned()).or_default().insert(task.to_owned());
+    }
+
+    /// A finding about one task.
+    pub fn find(&mut self, task: &str, said: String) {
+        self.is_about(&said, task);
+        self.findings.push(said);
+    }
+
     /// Nothing is judged while the clock cannot be trusted. `concerns`: there is something that waits for it.
     pub fn of_broken_clock(fault: &str, concerns: bool) -> Decision {
         Decision {

@@ -331,5 +331,18 @@ fn one_host_tells_a_person_and_another_one_goes_on_where_it_stops() {
     needs(&scene, "pick a size");
     let said = both(&scene);
     assert_eq!(more(&scene), [2, 2], "h2 goes on with it: {said:?}");
+    // h2 may send no more within the hour, and so after a quarter of one h1 tells what it has to keep.
+    let file = scene.hosts[1].home().join(".config/watchbill/config.toml");
+    let keys = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{keys}max_per_hour = 1\n")).unwrap();
+    needs(&scene, "pick a shape");
+    for age in [600, 300] {
+        let sql = format!("UPDATE epochs SET at = at - {age} WHERE program = 'notify:phone'");
+        scene.hand.batch_execute(&sql).unwrap();
+        let said = scene.hosts[1].said(&["watchbill", "notify", "-v"]);
+        assert!(said.contains("messages were sent within the hour"), "{said}");
+    }
+    let said = scene.hosts[0].said(&["watchbill", "notify", "-v"]);
+    assert_eq!(more(&scene), [3, 2], "{said}");
     assert_eq!(scene.count("epochs WHERE n > 0"), 0, "that is no decision about the board");
 }

@@ -23,6 +23,7 @@ use ops::metrics::{self, Kept};
 use ops::pass::damage::{self, When};
 use ops::pass::{self, Tools, history};
 use ops::timers::{self, By, NOTIFY, Owner, Places, SESSIONS, Starter, WATCHED};
+use policy::clock::Awake;
 use policy::runtime;
 use policy::runtime::Dispatcher;
 use policy::runtime::gateway;
@@ -214,12 +215,14 @@ pub(crate) struct Eyes<'a> {
 
 impl<'a> Eyes<'a> {
     pub(crate) fn new(state: Option<&'a Path>, given: Option<&'a Path>, root: Option<&Path>) -> Eyes<'a> {
-        Eyes { state, given, starters: timers::look(&Places::of(&env), &Owner::of(root)) }
+        let installed = state.and_then(timers::install::installed);
+        Eyes { state, given, starters: timers::look(&Places::of(&env), &Owner::of(root), installed) }
     }
 
     /// Each watcher with what starts it and its newest record; what looks at agent sessions only where it is started, or
-    /// `spawns` says that there are any; what tells people only where it is started, or there are `targets`.
-    pub(crate) fn watchers(&self, spawns: bool, targets: bool) -> Vec<WatcherSeen> {
+    /// `spawns` says that there are any; what tells people only where it is started, or there are `targets`. `awake`: when this
+    /// machine was.
+    pub(crate) fn watchers(&self, spawns: bool, targets: bool, awake: Awake) -> Vec<WatcherSeen> {
         let one = |w: timers::Watched| {
             let starters: Vec<Starter> =
                 self.starters.iter().filter(|s| s.program == w.program).cloned().collect();
@@ -234,7 +237,8 @@ impl<'a> Eyes<'a> {
                 let last = boards.entry(whole(board)).or_insert(at);
                 *last = at.max(*last);
             }
-            WatcherSeen { watched: w, starters, record, boards }
+            let unrecorded = files.iter().all(|f| f.try_exists().is_ok_and(|is_there| !is_there));
+            WatcherSeen { watched: w, starters, record, boards, awake, unrecorded }
         };
         // A unit file that a package put there, or another user's timer, says nothing about this user.
         let runs = |program: &str| {

@@ -5,7 +5,7 @@ use crate::metrics::Record;
 use crate::timers::{By, Ended, ROUND, Starter, Watched};
 use base::registry::NAMES;
 use base::time::{Time, words};
-use policy::clock::FUTURE;
+use policy::clock::{Awake, FUTURE};
 use policy::remedy;
 use std::collections::BTreeMap;
 
@@ -25,6 +25,10 @@ pub struct WatcherSeen {
     pub record: Option<Record>,
     /// When a pass last looked at each board, by the place of the board; empty where no record says that.
     pub boards: BTreeMap<String, Time>,
+    /// When this machine was on and awake: else nothing could start it.
+    pub awake: Awake,
+    /// No record is there, and its file can be looked for: nobody who writes one made a pass.
+    pub unrecorded: bool,
 }
 
 impl WatcherSeen {
@@ -106,15 +110,29 @@ impl WatcherSeen {
         self.ours().filter(|s| s.is_on != Some(false)).collect()
     }
 
-    /// Whether its next pass is late. One that never did anything is not late: it may just have been installed.
+    /// Whether its next pass is late. One that never did anything is late only where it is known since when something starts it.
     pub fn is_overdue(&self, now: Time) -> bool {
-        self.ahead(now).is_some() || self.last(now).is_some_and(|at| now.since(at) > self.watched.overdue())
+        let since = self.last(now).or_else(|| self.installed());
+        self.ahead(now).is_some() || since.is_some_and(|at| !self.is_in_time(at, now))
+    }
+
+    /// Whether nothing is missing after a pass at that time. While the machine was off or suspended no pass could come.
+    fn is_in_time(&self, last: Time, now: Time) -> bool {
+        self.awake.seconds_since(last, now) <= self.watched.overdue()
+    }
+
+    /// Since when all that starts it is installed, where each pass would have left a record since then and none did.
+    pub fn installed(&self) -> Option<Time> {
+        // By a line or a unit that names no metrics file it may come and leave none; so may one of a systemd that does not answer.
+        let tells = |s: &Starter| s.since.filter(|_| s.metrics.is_some() && s.is_on == Some(true));
+        let all: Option<Vec<Time>> = self.on().into_iter().map(tells).collect();
+        all.filter(|_| self.unrecorded)?.into_iter().max()
     }
 
     /// Whether its passes go by a board that had open work before the newest of them: what starts it names other boards.
     fn goes_by(&self, board: &str, oldest: Time, now: Time) -> bool {
         let comes = self.is_started() && !self.is_overdue(now);
-        let looked = self.boards.get(board).is_some_and(|at| now.since(*at) <= self.watched.overdue());
+        let looked = self.boards.get(board).is_some_and(|at| self.is_in_time(*at, now));
         let newest = self.boards.values().max().is_some_and(|at| *at > oldest);
         self.changes_work() && comes && newest && !looked
     }
@@ -238,6 +256,12 @@ fn passed(w: &WatcherSeen, cron_runs: Option<bool>, now: Time) -> Option<Finding
             let what = "only cron starts it, no cron daemon runs here, and no pass of it is on record";
             return Some(Finding::error("pass-never", name, what).todo(remedy::NO_CRON));
         }
+        if let Some(since) = w.installed().filter(|_| w.is_overdue(now)) {
+            let what =
+                format!("no pass of it is on record, and it was installed {} ago", words(now.since(since)));
+            let todo = format!("see whether its timer, or cron, runs, and read {}", log(w));
+            return Some(Finding::error("pass-never", name, what).todo(todo));
+        }
         if by_cron && !w.watched.is_recorded {
             return None;
         }
@@ -315,8 +339,72 @@ mod tests {
             metrics: None,
             other_user: None,
             round: false,
+            since: None,
         };
-        WatcherSeen { watched: WATCHED[0], starters: vec![starter], record: None, boards: BTreeMap::new() }
+        WatcherSeen {
+            watched: WATCHED[0],
+            starters: vec![starter],
+            record: None,
+            boards: BTreeMap::new(),
+            awake: Awake::default(),
+            unrecorded: last.is_none(),
+        }
+    }
+
+    #[test]
+    fn what_was_installed_and_never_came_is_overdue_where_each_pass_leaves_a_record() {
+        let now = Time(1_800_000_000);
+        let overdue = WATCHED[0].overdue();
+        let own = || Starter { metrics: Some("/s/heal.prom".into()), ..by_cron(None).starters.remove(0) };
+        let at = |ago: i64| Starter { since: Some(now.plus(-ago)), ..own() };
+        for (starters, up, unrecorded, is_late, why) in [
+            (vec![at(overdue)], None, true, false, "it was installed just now"),
+            (vec![at(overdue + 1)], None, true, true, "no pass came"),
+            (vec![at(9_000)], Some(60), true, false, "the machine was started since"),
+            (vec![at(9_000)], Some(overdue + 1), true, true, "long ago"),
+            (vec![at(9_000), at(60)], None, true, false, "one of two was installed just now"),
+            (vec![at(9_000)], None, false, false, "its file cannot be looked at"),
+            (vec![own()], None, true, false, "nobody knows since when"),
+            (vec![Starter { metrics: None, ..at(9_000) }], None, true, false, "its passes leave no record"),
+            (vec![Starter { is_on: None, ..at(9_000) }], None, true, false, "systemd could not be asked"),
+            (vec![Starter { is_on: Some(false), ..at(9_000) }], None, true, false, "nothing starts it"),
+            (vec![], None, true, false, "passes are run by hand"),
+        ] {
+            let is_on = starters.iter().any(|s| s.is_on != Some(false));
+            let awake = Awake { since: up.map(|ago| now.plus(-ago)), slept: 0 };
+            let seen = WatcherSeen { starters, awake, unrecorded, ..by_cron(None) };
+            assert_eq!(seen.is_overdue(now), is_late, "{why}");
+            let found = watchers(&[seen], StartersSeen { lingers: None, cron_runs: Some(true) }, now);
+            let never = found.iter().find(|f| f.id == "pass-never").map(|f| f.severity);
+            let severity = if is_late { Severity::Error } else { Severity::Warning };
+            assert_eq!(never, is_on.then_some(severity), "{why}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_machine_that_was_off_has_its_passes_in_time() {
+        let now = Time(1_800_000_000);
+        let overdue = WATCHED[0].overdue();
+        for (last, since, slept, late) in [
+            (28_800, None, 0, true),
+            (28_800, Some(60), 0, false),
+            (28_800, Some(overdue), 0, false),
+            (28_800, Some(overdue + 1), 0, true),
+            (60, Some(28_800), 0, false),
+            (28_800, Some(90_000), 28_700, false),
+            // Passes that do not come any more see nothing of it.
+            (28_800, Some(90_000), 28_300, true),
+        ] {
+            let at = now.plus(-last);
+            let record = Some(Record { at, exit: 0, busy_since: None });
+            let boards = BTreeMap::from([("/a".to_owned(), at)]);
+            let awake = Awake { since: since.map(|ago| now.plus(-ago)), slept };
+            let seen = WatcherSeen { record, boards, awake, ..by_cron(None) };
+            assert_eq!(seen.is_overdue(now), late, "{last} {awake:?}");
+            assert!(!seen.goes_by("/a", now.plus(-90_000), now), "{last} {awake:?}");
+            let found = watchers(&[seen], StartersSeen { lingers: None, cron_runs: Some(true) }, now);
+            assert_eq!(found[1].id, if late { "pass-overdue" } else { "pass-recent" }, "{last} {awake:?}");
+        }
     }
 
     #[test]

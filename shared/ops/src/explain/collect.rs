@@ -12,7 +12,6 @@ use crate::report::BoardReport;
 use base::cause::Cause;
 use base::count::things_or;
 use base::error::{Error, Kind, Result};
-use base::names::may_stand_in_task_id;
 use base::registry::{NAMES, ROUTE_BLOCKED};
 use base::time::{Time, words};
 use board::kept::Kept;
@@ -92,6 +91,8 @@ pub struct Survey {
     pub findings: Vec<String>,
     /// Those among them that say what could not be looked at.
     blind: Vec<String>,
+    /// The tasks that each is about, by what it says.
+    about: policy::decision::About,
 }
 
 impl Lens<'_> {
@@ -263,9 +264,8 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let blind = runtime.blind();
     survey.findings.retain(|f| !blind.iter().any(|why| f.starts_with(why)));
     unknown.extend(blind.into_iter().map(str::to_owned));
-    let words = survey.findings.iter().flat_map(|f| f.split(|c| !may_stand_in_task_id(c)));
-    let named: BTreeSet<&str> = words.map(|word| word.trim_end_matches(['.', ':'])).collect();
-    let found = |t: &Task| named.contains(t.id.as_str());
+    let named: BTreeSet<&String> = survey.about.values().flatten().collect();
+    let found = |t: &Task| named.contains(&t.id);
     let still = Standstill::of(site, &mut *board, &rows)?;
     let own_board = board.is_own();
     let lately = board.events(now.plus(-FRESH), MAX_TICKS)?;
@@ -300,6 +300,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         facts,
         findings: survey.findings,
         blind: survey.blind,
+        about: survey.about,
         idle: (!board.is_own() && !is_within(booted, now, STARTING))
             .then(|| idle(&rows, &runtime, &long, cadence, now))
             .flatten(),
@@ -708,6 +709,9 @@ impl Survey {
             self.refused = self.refused.take().or_else(|| is_of_file.then(|| e.clone()));
         }
         self.blind.extend(report.findings.iter().cloned());
+        for (said, tasks) in &report.about {
+            self.about.entry(said.clone()).or_default().extend(tasks.iter().cloned());
+        }
         for finding in report.standing() {
             if !self.findings.contains(finding) {
                 self.findings.push(finding.clone());

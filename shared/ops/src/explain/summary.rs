@@ -28,6 +28,7 @@ use card::task_word;
 use logs::LogEnd;
 use logs::provider::Id;
 use page::Overview;
+use policy::decision::About;
 use policy::needs_operator;
 use policy::remedy::Lacking;
 use policy::routing::moving::held_provider;
@@ -237,6 +238,8 @@ pub struct Read {
     pub(crate) findings: Vec<String>,
     /// Those among them that say what could not be looked at.
     pub(crate) blind: Vec<String>,
+    /// The tasks that each is about, by what it says. What is not here is about the board.
+    pub(crate) about: About,
     /// Ready work that nobody starts, since nobody dispatches.
     pub(crate) idle: Option<String>,
     /// What could not be looked at, and why: among it may be tasks that need a person.
@@ -268,6 +271,7 @@ impl Summary {
             facts,
             findings,
             blind,
+            about,
             idle,
             unknown,
             cut,
@@ -315,7 +319,8 @@ impl Summary {
         // A task that stands still since something of it is unreadable may need the operator, until the operator is asked.
         let is_asked = |id: &str| s.needs_you.iter().any(|e| e.task == id);
         let stopped = facts.iter().map(|f| f.detail.task.id.as_str()).filter(|id| !is_asked(id));
-        let unseen = stopped.filter_map(|id| blind.iter().find(|what| what.contains(id)));
+        let is_about = |what: &String, id: &str| about.get(what).is_some_and(|tasks| tasks.contains(id));
+        let unseen = stopped.filter_map(|id| blind.iter().find(|what| is_about(what, id)));
         let unseen: BTreeSet<&String> = unseen.collect();
         s.unknown.extend(unseen.into_iter().map(|what| quote::line(what, MAX_LINE)));
         let away = |e: &Entry, finding: &str| {
@@ -323,7 +328,7 @@ impl Summary {
             host.is_some_and(|s| heal::tells_of(finding, &s.at))
         };
         let told = |finding: &String| {
-            let is_of_task = facts.iter().any(|f| finding.contains(&f.detail.task.id));
+            let is_of_task = facts.iter().any(|f| is_about(finding, &f.detail.task.id));
             is_of_task || s.needs_you.iter().any(|e| away(e, finding))
         };
         let untold = findings.iter().filter(|f| !told(f));

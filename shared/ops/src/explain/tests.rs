@@ -1,5 +1,6 @@
 //! Tables of how tasks stand, what they had, and what a person is told to run.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -1076,6 +1077,7 @@ fn commands_are_whole_and_fit_the_state() {
 mod summary {
     use super::*;
     use crate::explain::summary::{Counts, Read, RefusedKey, Summary, text};
+    use policy::decision::About;
 
     fn read(facts: Vec<Facts>) -> Summary {
         read_but(facts, &[])
@@ -1087,6 +1089,15 @@ mod summary {
     }
 
     fn read_of(facts: Vec<Facts>, blind: &[&str]) -> Read {
+        let about: About = facts
+            .iter()
+            .map(|f| &f.detail.task.id)
+            .flat_map(|id| {
+                let said = blind.iter().filter(|what| what.starts_with(id.as_str()));
+                let said = said.map(|what| (*what).to_owned()).chain([format!("{id} is odd")]);
+                said.map(|what| (what, BTreeSet::from([id.clone()])))
+            })
+            .collect();
         let findings = facts.iter().map(|f| format!("{} is odd", f.detail.task.id)).collect();
         let counts = Counts { done: 4, running: 1, ready: 0 };
         Read {
@@ -1097,6 +1108,7 @@ mod summary {
             // What is about one of the tasks is told there.
             findings,
             blind: blind.iter().map(|what| (*what).to_owned()).collect(),
+            about,
             idle: None,
             unknown: Vec::new(),
             cut: None,
@@ -1212,6 +1224,17 @@ mod summary {
             )
         };
         assert_eq!(told, [of_host("moon", 2, "2 tasks"), of_host("sol", 1, "1 task")]);
+    }
+
+    #[test]
+    fn a_finding_is_of_the_tasks_that_it_is_about_whatever_else_it_says() {
+        let findings = vec!["42 is odd".to_owned(), "42 more tasks were not looked at".to_owned()];
+        let read = Read { findings, ..read_of(vec![facts(detail("42", Status::Running))], &[]) };
+        let s = Summary::of(read, ago(43_200), NOW);
+        assert_eq!(s.findings, ["42 more tasks were not looked at"]);
+        let of_board = "the settings of 42 profiles cannot be read";
+        let read = |what| read_but(vec![facts(detail("42", Status::Running))], &[what]).unknown;
+        assert_eq!((read(of_board).len(), read("42: its log cannot be read").len()), (0, 1));
     }
 
     #[test]

@@ -37,6 +37,7 @@ fn tell<W: Watcher>(seen: &W::Seen, decision: Decision, report: &mut BoardReport
     report.glanced = Some(W::glanced(seen));
     report.left = decision.left;
     report.findings.extend(decision.findings);
+    report.about.extend(decision.about);
     report.notices.extend(decision.told.into_iter().map(on_board));
     decision.steps
 }

@@ -1,6 +1,7 @@
 //! Writes and takes away what starts the watchers: first all that would be done, as plain data, then that and nothing else.
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -9,6 +10,7 @@ use super::shipped::{self, MARK, Wanted};
 use super::{By, Owner, Tool};
 use base::atomic_file::beside;
 use base::error::{Error, Kind, Result};
+use base::time::Time;
 use base::untrusted_file;
 
 /// One change.
@@ -73,6 +75,28 @@ impl std::fmt::Display for Change {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.said("write", "remove", "run"))
     }
+}
+
+/// The file in the state folder that says when the lines of the crontab were written: cron itself tells nobody.
+const STAMP: &str = "timers-installed";
+
+/// When the lines of the crontab were written, as far as that is known.
+pub fn installed(state: &Path) -> Option<Time> {
+    untrusted_file::text(&state.join(STAMP))?.trim().parse().ok().map(Time)
+}
+
+/// Notes that; `None`: there are no such lines any more. Without it `doctor` only says later that no pass came.
+pub fn note_installed(state: &Path, at: Option<Time>) {
+    let file = state.join(STAMP);
+    let _ = match at {
+        Some(at) => fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(state)
+            .and_then(|()| beside(state, &format!("{}\n", at.0), 0o600))
+            .and_then(|new| new.persist(&file).map(drop).map_err(|e| e.error)),
+        None => fs::remove_file(&file),
+    };
 }
 
 /// Whether systemd answers.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::{By, Ended, Owner, Starter, Tool, line};
+use super::{By, Ended, Owner, Starter, Tool, changed, line};
 use base::time::Time;
 use base::untrusted_file;
 
@@ -20,12 +20,13 @@ pub(super) fn look(by: By, folders: &[PathBuf], home: Option<&Path>, owner: &Own
             let started = folders.iter().find_map(|f| untrusted_file::text(&f.join(&service)));
             let started = started.as_deref().and_then(|text| value(text, "ExecStart"));
             let jobs = started.map(|line| line::jobs(line, home)).unwrap_or_default();
-            let is_wanted =
-                |f: &PathBuf| f.join("timers.target.wants").join(&timer).symlink_metadata().is_ok();
+            let enabled = folders.iter().filter_map(|f| changed(&f.join("timers.target.wants").join(&timer)));
+            let enabled = enabled.max();
             // Known to be off where nothing would start it; whether it is on, systemd has to say.
-            let is_on = (!folders.iter().any(is_wanted)).then_some(false);
+            let is_on = enabled.is_none().then_some(false);
+            let since = changed(&place).max(enabled);
             for job in jobs {
-                let starter = Starter { is_on, ..Starter::of(job, by, place.display().to_string()) };
+                let starter = Starter { is_on, since, ..Starter::of(job, by, place.display().to_string()) };
                 all.push((service.clone(), starter));
             }
         }

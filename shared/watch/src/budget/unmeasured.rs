@@ -9,17 +9,17 @@ use base::quote;
 use base::time::Time;
 use board::Detail;
 use config::Config;
-use policy::{Profiles, authorship};
+use policy::{Decision, Profiles, authorship};
 
 /// Seconds after the start of an attempt in which its log may not be there yet.
 const STARTS: i64 = 120;
 
 /// The notices, each by what matters of it: one for each task that sets such a limit itself, and one for each limit of the
 /// configuration.
-pub(super) fn notices(judged: &[Judged<'_>], seen: &Seen, config: &Config) -> BTreeMap<String, String> {
+pub(super) fn tell(judged: &[Judged<'_>], seen: &Seen, config: &Config, decision: &mut Decision) {
     let known = Profiles::of(seen.runtime.as_ref());
-    let mut own: BTreeMap<String, String> = BTreeMap::new();
-    let mut ours: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    // What is said of each, and the task of that.
+    let mut ours: BTreeMap<&str, Vec<(String, &str)>> = BTreeMap::new();
     for one in judged.iter().filter(|j| !j.unmeasured.is_empty()) {
         let d = &one.work.detail;
         let is_open = !d.task.status.frees_children() && has_begun(d, seen.now);
@@ -34,23 +34,26 @@ pub(super) fn notices(judged: &[Judged<'_>], seen: &Seen, config: &Config) -> BT
                 true => by_reason.entry(&limit.why).or_default().push(limit.what),
                 false => {
                     let of = ours.entry(limit.what).or_default();
-                    of.push(format!("{id} ({})", quote::inline(&limit.why, 160)));
+                    of.push((format!("{id} ({})", quote::inline(&limit.why, 160)), id));
                 }
             }
         }
         for (why, limits) in by_reason {
             let lasts = format!("{id}: nothing measures its limit of {}", limits.join(" and "));
             let said = format!("{lasts}: {}", quote::inline(why, 200));
-            own.insert(lasts, said);
+            decision.is_about(&said, id);
+            decision.notices.insert(lasts, said);
         }
     }
-    own.extend(ours.into_iter().map(|(what, tasks)| {
+    for (what, tasks) in ours {
         let lasts = format!("nothing measures the configured limit of {what} of some tasks");
         let more = if tasks.len() > 1 { format!(" and {} more", tasks.len() - 1) } else { String::new() };
-        let said = format!("{lasts}: {}{more}", tasks.first().map_or("", String::as_str));
-        (lasts, said)
-    }));
-    own
+        let said = format!("{lasts}: {}{more}", tasks.first().map_or("", |(said, _)| said));
+        for (_, task) in tasks {
+            decision.is_about(&said, task);
+        }
+        decision.notices.insert(lasts, said);
+    }
 }
 
 /// Whether its newest attempt runs long enough to have a log, or ended.

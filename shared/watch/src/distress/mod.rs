@@ -212,8 +212,11 @@ fn take(decision: &mut Decision, s: &SourceSeen, verdict: Verdict) {
         Verdict::Stuck(_) | Verdict::Fine => {}
         Verdict::Leave(because) => decision.left.push(leave(because)),
         Verdict::Unknown(because) => decision.left.push(leave(because).unknown()),
-        Verdict::Finding(what) => decision.findings.push(what),
-        Verdict::Notice(name, said) => _ = decision.notices.insert(name, said),
+        Verdict::Finding(what) => decision.find(&s.detail.task.id, what),
+        Verdict::Notice(name, said) => {
+            decision.is_about(&said, &s.detail.task.id);
+            decision.notices.insert(name, said);
+        }
         Verdict::Act(step) => decision.steps.push(*step),
     }
 }

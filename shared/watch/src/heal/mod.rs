@@ -211,7 +211,8 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
             Verdict::Wait(because, until) => left(because).until(Some(until)),
             Verdict::Unknown(because) => left(because).unknown(),
             Verdict::Blind(because) => {
-                decision.findings.push(format!("{}: {because}", t.detail.task.id));
+                let id = &t.detail.task.id;
+                decision.find(id, format!("{id}: {because}"));
                 left(because).unknown()
             }
         };
@@ -227,7 +228,11 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
         .iter()
         .flat_map(|hosts| hosts.findings(seen.tasks.iter().filter(asked), pass.only.is_none()));
     decision.findings.extend(told);
-    decision.findings.extend(seen.tasks.iter().filter(asked).filter_map(gone::told_left));
+    for t in seen.tasks.iter().filter(asked) {
+        if let Some(said) = gone::told_left(t) {
+            decision.find(&t.detail.task.id, said);
+        }
+    }
     decision
 }
 

@@ -47,7 +47,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Tasks a card is about: the one it names first, then those that were tied to it.
-    fn sources(&self, card: &Detail) -> Vec<&'a Detail> {
+    pub(super) fn sources(&self, card: &Detail) -> Vec<&'a Detail> {
         let is_work = |d: &&'a Detail| !card::is_card(&d.task);
         let named = named(card).and_then(|id| self.task(&id)).filter(is_work);
         let others = self.index.tied(&card.task.id).iter().copied().filter(is_work);

@@ -145,7 +145,11 @@ impl<'a> Rules<'a> {
     fn find_refused(&mut self, card: &Detail, refused: &[String]) {
         if !refused.is_empty() {
             let id = &card.task.id;
-            self.decision.findings.push(format!("card {id}: its decision was refused: {}", list(refused)));
+            let said = format!("card {id}: its decision was refused: {}", list(refused));
+            for about in self.sources(card) {
+                self.decision.is_about(&said, &about.task.id);
+            }
+            self.decision.find(id, said);
         }
     }
 
@@ -461,6 +465,7 @@ impl<'a> Rules<'a> {
                 // Nothing is refused, and nobody has to do anything: it is asked about again at once.
                 self.leave(d, said);
             } else {
+                self.decision.is_about(&mend, id);
                 self.decision.notices.insert(lasts.clone(), mend.clone());
             }
             if (!omitted && patience.min(held) < GRACE) || self.touched.contains(id) {

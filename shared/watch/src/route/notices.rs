@@ -148,6 +148,7 @@ impl<'a> Rules<'a> {
     pub(super) fn tell_once(&mut self, d: &'a Detail, key: &'static str, what: &str, mend: &str) {
         let said = format!("{what}; {mend}");
         let is_due = !self.touched.contains(&d.task.id) && !was_told(d, key);
+        self.decision.is_about(&said, &d.task.id);
         self.decision.told.push((said.clone(), is_due));
         if !is_due {
             return;

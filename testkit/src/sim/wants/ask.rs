@@ -13,6 +13,7 @@ use shared::ops::needs;
 use shared::ops::pass::{self, lock::Wedge};
 use shared::ops::report::BoardReport;
 use shared::ops::timers::{By, Starter, WATCHED};
+use shared::policy::clock::Awake;
 use shared::policy::{Pass, World};
 use shared::watch::Watcher;
 
@@ -73,6 +74,7 @@ fn watchers(sim: &Sim) -> Vec<WatcherSeen> {
             other_user: None,
             metrics: None,
             round: false,
+            since: None,
         }],
         record: truth.wants.last.get(&program).map(|(at, _, exit)| Record {
             at: *at,
@@ -80,6 +82,8 @@ fn watchers(sim: &Sim) -> Vec<WatcherSeen> {
             busy_since: None,
         }),
         boards: BTreeMap::new(),
+        awake: Awake::default(),
+        unrecorded: false,
     };
     Program::ALL.into_iter().zip(WATCHED).map(one).collect()
 }
