@@ -7,9 +7,13 @@ use serde_json::{Value, json};
 
 use crate::check::{stop, ticks, watched};
 use crate::dry::unchanged;
+use crate::route::{FLEET, REFUSED_KEY};
 use crate::support::{Ran, TestBoard, now, ran, settled};
 use crate::terminal;
 use crate::tools;
+
+/// How a provider says that the money is used up.
+const NO_QUOTA: &str = "❌ Non-retryable error (HTTP 402): HTTP 402: Insufficient credits";
 
 fn status(b: &TestBoard, args: &[&str]) -> Ran {
     tools::run(b, &[&["status"], args].concat())
@@ -265,4 +269,79 @@ fn default_boards_of_two_roots_are_two_boards() {
     let one = status(&a, &["--json", "--db", &files[0]]).json();
     let is_told = |need: &Value| need["key"] == "task:default:t_00000002";
     assert!(one["needs"].as_array().unwrap().iter().any(is_told), "{one}");
+}
+
+/// The keys of what needs a person.
+fn keys(b: &TestBoard, args: &[&str]) -> Vec<String> {
+    let all = status(b, &[&["--json"], args].concat()).json();
+    let keys = all["needs"].as_array().unwrap().iter().map(|n| n["key"].as_str().unwrap().to_owned());
+    keys.collect()
+}
+
+#[test]
+fn a_refused_key_counts_the_same_everywhere_also_where_no_task_waits_for_it() {
+    let mut b = watched();
+    b.config.push_str(FLEET);
+    ticks(&b);
+    b.died_of("t_00000001", REFUSED_KEY);
+    b.pass_of("synthesize-distress", 0, &[]).ok();
+    let key = "credential:default:luna";
+    assert_eq!(keys(&b, &[]), [key]);
+    b.sql(
+        "UPDATE tasks SET status = 'archived';
+         INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000001', 'archived', '{}', unixepoch())",
+    );
+    assert_eq!(keys(&b, &[]), [key], "it is one episode");
+    let said = status(&b, &[]).ok();
+    assert!(said.contains(": 1 thing needs you") && said.contains("! default: the key of luna"), "{said}");
+    assert!(said.contains("    do: put a working key into the configuration of luna\n"), "{said}");
+    let checked = tools::run(&b, &["check"]);
+    assert_eq!(checked.code, 1, "{checked:?}");
+    assert!(
+        checked.out.contains("default: the key of luna") && checked.out.contains("needs_person=0;"),
+        "{checked:?}"
+    );
+    b.config.push_str("[notify.phone]\ncommand = [\"cat\"]\n");
+    let told = tools::run(&b, &["notify", "-n"]).ok();
+    assert!(told.contains("! default: the key of luna"), "{told}");
+    let folder = b.path().join("metrics");
+    fs::create_dir_all(&folder).unwrap();
+    ran(b.command("watchbill").args(["run", "--metrics"]).arg(&folder)).ok();
+    let gauges = fs::read_to_string(folder.join("needs.prom")).unwrap();
+    assert!(gauges.contains("watchbill_needs_person_causes{board=\"default\"} 1\n"), "{gauges}");
+    // A new key is in its place.
+    assert_eq!(
+        keys(&b, &["--now", &(now() + 3 * 86_400).to_string()]).iter().filter(|k| *k == key).count(),
+        0
+    );
+}
+
+#[test]
+fn an_orchestrator_that_has_no_quota_left_needs_a_person_where_nobody_else_decides() {
+    for (later, fallback, want) in
+        [(600, "", false), (1_900, "", true), (1_900, "[orchestrator]\nfallbacks = [\"vega\"]\n", false)]
+    {
+        let mut b = watched();
+        b.config.push_str(FLEET);
+        b.config.push_str("[profiles.tuesday]\nprovider = \"moon\"\nendpoint = \"https://api.example/v1\"\n");
+        b.config.push_str("[profiles.vega]\nprovider = \"vega\"\nendpoint = \"https://vega.example/v1\"\n");
+        b.config.push_str(fallback);
+        ticks(&b);
+        b.died_of("t_00000001", NO_QUOTA);
+        b.pass_of("synthesize-distress", 0, &[]).ok();
+        b.give_up(
+            "t_00000002",
+            "Iteration budget exhausted (90/90) - task could not complete within the allowed iterations",
+            300,
+        );
+        b.pass_of("synthesize-distress", 60, &[]).ok();
+        let at = (now() + later).to_string();
+        let all = keys(&b, &["--now", &at]);
+        let is_told = all.iter().any(|key| key.starts_with("no-orchestrator:default:quota:"));
+        assert_eq!(is_told, want, "{later} {fallback}: {all:?}");
+        let checked = tools::run(&b, &["check", "--json", "--now", &at]);
+        let checked: Value = serde_json::from_str(&checked.out).unwrap();
+        let needs = checked["needs_person"].as_array().unwrap();
+        assert!(!want || needs.contains(&json!("t_00000002")), "{checked}");
+    }
 }

@@ -14,7 +14,7 @@ use logs::cache::Cache;
 use ops::doctor::{self, Finding, StartersSeen, WatcherSeen};
 use ops::explain::{Lens, Summary};
 use ops::morning::Part;
-use ops::needs::{self, BoardNow, Now};
+use ops::needs::{self, BoardNow, Need, Now};
 use ops::pass::damage::When;
 use ops::pass::{Looks, Tools};
 
@@ -80,6 +80,24 @@ pub(super) struct OneBoard {
     pub(super) summary: Result<Summary>,
     /// What `budget-check` sees of it, where it is for a page.
     overview: Option<Overview>,
+}
+
+impl OneBoard {
+    /// What it asks of a person beside what `doctor` finds, with what is counted of it; `None` where it cannot be read.
+    pub(super) fn asks(&self) -> Option<(Vec<Need>, BoardNow)> {
+        let summary = self.summary.as_ref().ok()?;
+        // What is wrong with a whole board is a need already.
+        let is_need =
+            |said: &str| self.findings.iter().any(|f| needs::is_stopper(f) && said.starts_with(&f.what));
+        let mut now = BoardNow::of(summary);
+        now.findings.retain(|said| !is_need(said));
+        let mut needs = needs::of_board(summary);
+        let found = format!("{}: ", summary.board);
+        needs.retain(|need| {
+            need.cause != needs::FOUND || !need.says.strip_prefix(&found).is_some_and(is_need)
+        });
+        Some((needs, now))
+    }
 }
 
 impl Standing {
@@ -174,14 +192,8 @@ impl Standing {
         let mut boards = Vec::new();
         for board in &self.boards {
             all.extend(needs::of_findings(&board.findings, Some(&board.name)));
-            let Ok(summary) = &board.summary else { continue };
-            all.extend(needs::of_tasks(summary));
-            let mut now = BoardNow::of(summary);
-            // What is wrong with a whole board is a need already.
-            let is_need = |said: &String| {
-                board.findings.iter().any(|f| needs::is_stopper(f) && said.starts_with(&f.what))
-            };
-            now.findings.retain(|said| !is_need(said));
+            let Some((needs, now)) = board.asks() else { continue };
+            all.extend(needs);
             boards.push(now);
         }
         needs::sort(&mut all);

@@ -11,10 +11,14 @@ use crate::explain::Unattended;
 use crate::explain::summary::{self, Counts, Entry, MAKE_ORCHESTRATOR, Shared, Summary};
 use base::cause::Cause;
 use base::count::pick;
+use base::hash;
 use base::registry::NAMES;
 use base::time::Time;
 use board::Status;
 use policy::remedy::Lacking;
+
+/// The cause of what watchers found of a board, and a person mends.
+pub const FOUND: &str = "finding";
 
 /// The finding that a board cannot be read.
 const UNREADABLE: &str = "board-unreadable";
@@ -205,12 +209,49 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
     others.chain(unattended).collect()
 }
 
+/// What a board asks of a person: by its tasks, and beside them.
+pub fn of_board(summary: &Summary) -> Vec<Need> {
+    let board = &summary.board;
+    let one = |cause: &str, at: &str, says: &str| Need {
+        key: format!("{cause}:{board}:{at}"),
+        cause: cause.to_owned(),
+        board: Some(board.clone()),
+        says: format!("{board}: {says}"),
+        tasks: Vec::new(),
+        since: None,
+        next: None,
+        run: None,
+        todo: None,
+        asked: None,
+    };
+    // The same key as where tasks wait for it: one new key mends both.
+    let keys = summary.refused_keys.iter().map(|key| Need {
+        since: Some(key.since),
+        todo: Some(Lacking::Key.look(&key.profile)),
+        ..one(&Cause::Credential.to_string(), &key.profile, &key.says())
+    });
+    let found = summary.to_mend.iter().map(|said| one(FOUND, &lasting(said), said));
+    of_tasks(summary).into_iter().chain(keys).chain(found).collect()
+}
+
+/// What stays the same in a finding while it lasts: a hash of it without its ages, times and counts.
+fn lasting(said: &str) -> String {
+    let is_figure = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let word = word.trim_end_matches(|c: char| "smhd".contains(c));
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_digit() || c == ':')
+    };
+    let words: Vec<&str> = said.split_whitespace().filter(|word| !is_figure(word)).collect();
+    format!("{:016x}", hash::fnv(words.join(" ").bytes()))
+}
+
 /// Tasks that wait in one state for people, as one need.
 fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Need> {
     let first = entries.first()?;
     let each = pick(entries.len(), "it", "each");
     let command = entries.iter().find_map(|e| e.command.as_ref());
     let is_made = command.is_some_and(|c| c.to == MAKE_ORCHESTRATOR);
+    let refused = first.refused.as_ref();
     let (cause, what, todo) = match why {
         Unattended::Review => (
             "review",
@@ -249,9 +290,12 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
         Unattended::NoOrchestrator => (
             "no-orchestrator",
             "",
-            match is_made {
-                true => "make that profile, or name another one (distress.orchestrator)".into(),
-                false => "have that profile listed, or name another one (distress.orchestrator)".into(),
+            match (refused, is_made) {
+                (Some(refused), _) => refused.todo(),
+                (None, true) => "make that profile, or name another one (distress.orchestrator)".into(),
+                (None, false) => {
+                    "have that profile listed, or name another one (distress.orchestrator)".into()
+                }
             },
         ),
         Unattended::Endless => {
@@ -277,7 +321,10 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
         (_, n) => format!("{n} tasks are {what} them"),
     };
     Some(Need {
-        key: format!("{cause}:{board}"),
+        key: refused.map_or_else(
+            || format!("{cause}:{board}"),
+            |refused| format!("{cause}:{board}:{}:{}", refused.lacking.cause(), refused.at),
+        ),
         cause: cause.to_owned(),
         board: Some(board.to_owned()),
         says,
@@ -344,13 +391,15 @@ impl BoardNow {
     /// What is counted of a board.
     pub fn of(s: &Summary) -> BoardNow {
         let is_counted = |status: &Status| matches!(status, Status::Running | Status::Ready);
+        let is_beside =
+            |f: &&String| Some(*f) != s.idle.as_ref() && !s.passing.contains(*f) && !s.to_mend.contains(f);
         BoardNow {
             board: s.board.clone(),
             paused: s.paused.clone(),
             waiting: s.waiting.iter().filter(|e| !is_counted(&e.status)).count(),
             healed: s.helped().0.len(),
             counts: s.counts,
-            findings: s.findings.iter().filter(|f| Some(*f) != s.idle.as_ref()).cloned().collect(),
+            findings: s.findings.iter().filter(|f| is_beside(f)).cloned().collect(),
             unknown: s.unknown.clone(),
         }
     }

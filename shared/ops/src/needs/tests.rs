@@ -37,6 +37,7 @@ fn entry(id: &str, shared: Option<(&str, Cause)>, minutes: i64) -> Entry {
         }),
         shared: shared.map(|(at, cause)| Shared { at: at.into(), cause }),
         unattended: None,
+        refused: None,
     }
 }
 
@@ -52,6 +53,9 @@ fn summary(needs_you: Vec<Entry>) -> Summary {
         healed: Vec::new(),
         left_alone: Vec::new(),
         findings: Vec::new(),
+        to_mend: Vec::new(),
+        passing: Default::default(),
+        refused_keys: Vec::new(),
         idle: None,
         unknown: Vec::new(),
         counts: Counts { done: 12, running: 4, ready: 2 },
@@ -420,4 +424,51 @@ fn a_task_that_runs_or_is_ready_is_not_counted_as_waiting_too() {
     s.waiting =
         vec![waits("t_1", Status::Running), waits("t_2", Status::Ready), waits("t_3", Status::Scheduled)];
     assert_eq!(BoardNow::of(&s).waiting, 1);
+}
+
+#[test]
+fn what_was_found_of_a_board_is_a_need_whose_key_no_figure_changes() {
+    let of = |said: &str| {
+        let mut s = summary(Vec::new());
+        (s.findings, s.to_mend) = (vec![said.into()], vec![said.into()]);
+        let text = lines(&now(of_board(&s), &s), Look { width: None, colour: false });
+        assert!(text.contains(": 1 thing needs you; ") && text.matches(said).count() == 1, "{text}");
+        let need = of_board(&s).remove(0);
+        assert_eq!((need.cause.as_str(), need.board.as_deref()), (FOUND, Some("default")));
+        need.key
+    };
+    let (one, later) = ("luna1 is odd (2), for 7m: see 06:00", "luna1 is odd (13), for 12h: see 18:15.");
+    assert_eq!(of(one), of(later));
+    assert_ne!(of(one), of(&one.replace("luna1", "luna2")));
+    // Not what ends by itself, and not what is told of a task.
+    let mut s = summary(Vec::new());
+    s.findings = vec!["host moon is silent".into(), "cards that wait: 1".into()];
+    s.passing.insert("cards that wait: 1".into());
+    assert!(of_board(&s).is_empty());
+    assert_eq!(BoardNow::of(&s).findings, ["host moon is silent"]);
+}
+
+#[test]
+fn cards_that_a_refused_orchestrator_cannot_take_say_what_it_lacks() {
+    use crate::explain::summary::Refused;
+    for (lacking, at, todo) in [
+        (Lacking::Key, "tuesday", "put a working key into the configuration of tuesday, or name "),
+        (Lacking::Quota, "moon", "moon needs money or a new quota, or name another orchestrator "),
+    ] {
+        let refused = Refused { names: vec!["tuesday".into()], why: "no".into(), at: at.into(), lacking };
+        let wait = Entry {
+            says: "blocked; the key of tuesday is refused, so nobody takes card t_0000caf1".into(),
+            unattended: Some(Unattended::NoOrchestrator),
+            refused: Some(refused),
+            ..entry("t_00000001", None, 90)
+        };
+        let missing = Entry { unattended: wait.unattended, ..entry("t_00000002", None, 90) };
+        let needs = of_tasks(&summary(vec![wait, missing]));
+        let keys: Vec<&str> = needs.iter().map(|n| n.key.as_str()).collect();
+        let key = format!("no-orchestrator:default:{}:{at}", lacking.cause());
+        assert_eq!(keys, ["no-orchestrator:default", key.as_str()]);
+        // No command on its task does anything about that.
+        assert_eq!(needs[1].run, None);
+        assert!(needs[1].todo.as_ref().is_some_and(|t| t.starts_with(todo)), "{needs:?}");
+    }
 }
