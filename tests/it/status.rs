@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::check::{stop, ticks, watched};
 use crate::dry::unchanged;
 use crate::route::{FLEET, REFUSED_KEY};
-use crate::support::{Ran, TestBoard, now, ran, settled};
+use crate::support::{Ran, TestBoard, dead_pid, now, ran, settled};
 use crate::terminal;
 use crate::tools;
 
@@ -344,4 +344,42 @@ fn an_orchestrator_that_has_no_quota_left_needs_a_person_where_nobody_else_decid
         let needs = checked["needs_person"].as_array().unwrap();
         assert!(!want || needs.contains(&json!("t_00000002")), "{checked}");
     }
+}
+
+#[test]
+fn a_pause_that_was_forgotten_is_told_with_the_command_that_ends_it() {
+    let b = watched();
+    ticks(&b);
+    b.add("t_00000001", "ready");
+    b.run_it("t_00000001", Some(dead_pid()), 30_000);
+    tools::run(&b, &["pause", "--reason", "the disk is moved"]).ok();
+    let key = "board-paused:default".to_owned();
+    assert!(!keys(&b, &[]).contains(&key), "it is a short one");
+    let file = b.path().join("watchbill.pause");
+    let text = fs::read_to_string(&file).unwrap();
+    let since = text.lines().find(|l| l.starts_with("since")).unwrap().to_owned();
+    let old = format!("since = {}", now() - 9 * 3_600);
+    fs::write(&file, text.replace(&since, &old)).unwrap();
+    assert!(keys(&b, &[]).contains(&key), "{}", status(&b, &[]).out);
+    let said = status(&b, &[]).out;
+    let run = format!("watchbill unpause --db {}", b.db.display());
+    assert!(
+        said.contains(": the disk is moved; 1 task waits for a pass")
+            && said.contains(&format!("    $ {run}\n")),
+        "{said}"
+    );
+    let checked = tools::run(&b, &["check"]).out;
+    assert!(checked.contains("1 task needs a person") && checked.contains("needs_person=1;"), "{checked}");
+    tools::run(&b, &run.split(' ').skip(1).collect::<Vec<_>>()).ok();
+    assert!(!keys(&b, &[]).contains(&key));
+}
+
+#[test]
+fn a_board_that_is_too_old_for_any_pass_is_told() {
+    let b = watched();
+    b.add("t_00000001", "ready");
+    b.sql("DROP TABLE task_runs");
+    assert!(keys(&b, &[]).contains(&"board-too-old:default".to_owned()), "{}", status(&b, &[]).out);
+    let checked = tools::run(&b, &["check"]);
+    assert!(checked.code >= 2, "{checked:?}");
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::doctor::look::{self, Eyes};
 use super::hosts::Hosts;
 use super::{Common, Here, env, why};
+use ::board::pause::Pause;
 use ::board::{BoardId, Location, discover};
 use ::page::Overview;
 use base::error::{Error, Kind, Result};
@@ -74,6 +75,10 @@ pub(super) struct OneBoard {
     pub(super) name: String,
     pub(super) at: Location,
     pub(super) findings: Vec<Finding>,
+    /// The pause in force.
+    pause: Option<Pause>,
+    /// How a command names it.
+    address: String,
     /// How many tasks are open; 0 where it cannot be read, which is one of the findings.
     pub(super) open: usize,
     /// What its tasks need, or why they could not be looked at.
@@ -96,6 +101,12 @@ impl OneBoard {
         needs.retain(|need| {
             need.cause != needs::FOUND || !need.says.strip_prefix(&found).is_some_and(is_need)
         });
+        let pause = self.pause.as_ref();
+        // What waits on a board that was moved goes on where it is now.
+        if pause.is_some_and(Pause::is_move) {
+            now.due = 0;
+        }
+        needs.extend(pause.and_then(|pause| needs::of_pause(summary, pause, &self.address)));
         Some((needs, now))
     }
 }
@@ -181,7 +192,9 @@ impl Standing {
                 }
                 Err(e) => (Err(e), None),
             };
-            standing.boards.push(OneBoard { name, at: id.at.clone(), findings, open, summary, overview });
+            let (pause, address, at) = (seen.pause, id.address(), id.at.clone());
+            let one = OneBoard { name, at, findings, pause, address, open, summary, overview };
+            standing.boards.push(one);
         }
         Ok(standing)
     }

@@ -290,6 +290,13 @@ impl Facts {
         self.refused_orchestrators.as_ref().is_some_and(is_named)
     }
 
+    /// When it needs a person anew: asked then, else changed by a person, after which it stands still again.
+    pub(crate) fn anew(&self) -> Time {
+        let changed =
+            || self.detail.events.iter().rev().find(|e| authorship::is_fresh_start(e)).map(|e| e.at);
+        self.asked().or_else(changed).unwrap_or(self.detail.task.created_at)
+    }
+
     /// When a person was asked last, as it stands: it, or its stopped card, was blocked or sent to triage then.
     pub(crate) fn asked(&self) -> Option<Time> {
         let stopped = |d: &Detail| {

@@ -107,7 +107,7 @@ pub struct Entry {
     pub(crate) more: Option<Line>,
     /// Since when it stands so.
     pub since: Time,
-    /// When a person was asked last: it, or its stopped card, was blocked then.
+    /// When a person was asked last: it, or its stopped card, was blocked then, or it was changed by hand.
     #[serde(skip)]
     pub(crate) asked: Option<Time>,
     /// Until when it waits, where that is known.
@@ -453,7 +453,7 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         says: Line::of(stand.says),
         more: stand.more.map(Line::of),
         since: unreached.map(|u| u.since).or(stuck.map(|s| s.since)).unwrap_or_else(|| f.since()),
-        asked: (stand.kind == Kind::NeedsPerson).then(|| f.asked()).flatten(),
+        asked: (stand.kind == Kind::NeedsPerson).then(|| f.anew()),
         until: stand.until.filter(|u| *u > f.now),
         due: stand.kind == Kind::Due,
         deeds,

@@ -800,6 +800,36 @@ fn a_card_whose_orchestrators_are_all_refused_needs_a_person() {
 }
 
 #[test]
+fn what_stands_still_after_a_person_changed_it_is_asked_anew() {
+    let blocked = || event("blocked", 900, json!({"reason": "MIT or Apache?"}));
+    let unblocked = || event("unblocked", 600, json!({}));
+    let given = || event("assigned", 660, json!({"assignee": "lunna"}));
+    let mut made = task(Status::Ready, vec![]);
+    made.detail.task.created_at = ago(5_000);
+    for (f, seconds, why) in [
+        (made, 5_000, "nobody touched it"),
+        (task(Status::Blocked, vec![blocked()]), 900, "it was blocked"),
+        (
+            task(Status::Ready, vec![blocked(), given(), unblocked()]),
+            600,
+            "it was answered, with a typing error",
+        ),
+        (
+            task(Status::Blocked, vec![blocked(), given()]),
+            900,
+            "it is given to another one, and not answered",
+        ),
+        (
+            task(Status::Ready, vec![unblocked(), ours("requeued", 60, "heal", "dead-worker", json!({}))]),
+            600,
+            "a watcher is nobody",
+        ),
+    ] {
+        assert_eq!(f.anew(), ago(seconds), "{why}");
+    }
+}
+
+#[test]
 fn a_used_up_quota_is_one_also_behind_a_card_that_was_answered() {
     let of = json!({"by": "synthesize-distress", "watchbill": {"pass": "p", "card": "t_0000caf1", "cause": "quota"}});
     let claimed = event("claimed", 2_000, json!({}));
