@@ -8,6 +8,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
 use crate::dry::unchanged;
+use crate::route::{FLEET, REFUSED_KEY};
 use crate::support::{Kept, Ran, TestBoard, dead_pid, executable, now, program, ran, until};
 use crate::tools::{self, CRON, watchbill};
 
@@ -654,6 +655,27 @@ fn a_target_that_cannot_be_told_is_found() {
     }
     fs::write(b.path().join("state/watchbill/notify/own.json"), "{}").unwrap();
     has(&doctor(&b, &[]), "notify-failing", &["warning |", "what it was told is not known"]);
+}
+
+#[test]
+fn what_providers_refuse_and_time_does_not_mend_is_told() {
+    let mut b = healthy();
+    b.config.push_str(FLEET);
+    assert!(find(&doctor(&b, &[]), "key-refused").is_empty());
+    b.died_of("t_00000002", REFUSED_KEY);
+    b.pass_of("synthesize-distress", 0, &[]).ok();
+    let words = ["warning |", "the key of luna", " is refused, for ", "put a working key into"];
+    has(&doctor(&b, &[]), "key-refused", &words);
+    assert!(find(&doctor(&b, &[]), "orchestrator-refused").is_empty());
+    b.config.push_str("[distress]\norchestrator = \"luna\"\n");
+    let words =
+        ["error |", "the key of luna is refused: cards wait, and nobody decides", "orchestrator.fallbacks"];
+    has(&doctor(&b, &[]), "orchestrator-refused", &words);
+    assert!(find(&doctor(&b, &[]), "key-refused").is_empty(), "it is told once");
+    b.config.push_str("[orchestrator]\nfallbacks = [\"sol\"]\n");
+    assert!(!find(&doctor(&b, &[]), "orchestrator-refused").is_empty(), "there is no such profile");
+    fs::create_dir_all(b.path().join("profiles/sol")).unwrap();
+    assert!(find(&doctor(&b, &[]), "orchestrator-refused").is_empty(), "another one decides");
 }
 
 #[test]

@@ -7,9 +7,13 @@ use serde_json::{Value, json};
 
 use crate::check::{stop, ticks, watched};
 use crate::dry::unchanged;
-use crate::support::{Ran, TestBoard, now, ran, settled};
+use crate::route::{FLEET, REFUSED_KEY};
+use crate::support::{Ran, TestBoard, dead_pid, now, ran, settled};
 use crate::terminal;
 use crate::tools;
+
+/// How a provider says that the money is used up.
+const NO_QUOTA: &str = "❌ Non-retryable error (HTTP 402): HTTP 402: Insufficient credits";
 
 fn status(b: &TestBoard, args: &[&str]) -> Ran {
     tools::run(b, &[&["status"], args].concat())
@@ -265,4 +269,117 @@ fn default_boards_of_two_roots_are_two_boards() {
     let one = status(&a, &["--json", "--db", &files[0]]).json();
     let is_told = |need: &Value| need["key"] == "task:default:t_00000002";
     assert!(one["needs"].as_array().unwrap().iter().any(is_told), "{one}");
+}
+
+/// The keys of what needs a person.
+fn keys(b: &TestBoard, args: &[&str]) -> Vec<String> {
+    let all = status(b, &[&["--json"], args].concat()).json();
+    let keys = all["needs"].as_array().unwrap().iter().map(|n| n["key"].as_str().unwrap().to_owned());
+    keys.collect()
+}
+
+#[test]
+fn a_refused_key_counts_the_same_everywhere_also_where_no_task_waits_for_it() {
+    let mut b = watched();
+    b.config.push_str(FLEET);
+    ticks(&b);
+    b.died_of("t_00000001", REFUSED_KEY);
+    b.pass_of("synthesize-distress", 0, &[]).ok();
+    let key = "credential:default:luna";
+    assert_eq!(keys(&b, &[]), [key]);
+    b.sql(
+        "UPDATE tasks SET status = 'archived';
+         INSERT INTO task_events (task_id, kind, payload, created_at) VALUES ('t_00000001', 'archived', '{}', unixepoch())",
+    );
+    assert_eq!(keys(&b, &[]), [key], "it is one episode");
+    let said = status(&b, &[]).ok();
+    assert!(said.contains(": 1 thing needs you") && said.contains("! default: the key of luna"), "{said}");
+    assert!(said.contains("    do: put a working key into the configuration of luna\n"), "{said}");
+    let checked = tools::run(&b, &["check"]);
+    assert_eq!(checked.code, 1, "{checked:?}");
+    assert!(
+        checked.out.contains("default: the key of luna") && checked.out.contains("needs_person=0;"),
+        "{checked:?}"
+    );
+    b.config.push_str("[notify.phone]\ncommand = [\"cat\"]\n");
+    let told = tools::run(&b, &["notify", "-n"]).ok();
+    assert!(told.contains("! default: the key of luna"), "{told}");
+    let folder = b.path().join("metrics");
+    fs::create_dir_all(&folder).unwrap();
+    ran(b.command("watchbill").args(["run", "--metrics"]).arg(&folder)).ok();
+    let gauges = fs::read_to_string(folder.join("needs.prom")).unwrap();
+    assert!(gauges.contains("watchbill_needs_person_causes{board=\"default\"} 1\n"), "{gauges}");
+    // A new key is in its place.
+    assert_eq!(
+        keys(&b, &["--now", &(now() + 3 * 86_400).to_string()]).iter().filter(|k| *k == key).count(),
+        0
+    );
+}
+
+#[test]
+fn an_orchestrator_that_has_no_quota_left_needs_a_person_where_nobody_else_decides() {
+    for (later, fallback, want) in
+        [(600, "", false), (1_900, "", true), (1_900, "[orchestrator]\nfallbacks = [\"vega\"]\n", false)]
+    {
+        let mut b = watched();
+        b.config.push_str(FLEET);
+        b.config.push_str("[profiles.tuesday]\nprovider = \"moon\"\nendpoint = \"https://api.example/v1\"\n");
+        b.config.push_str("[profiles.vega]\nprovider = \"vega\"\nendpoint = \"https://vega.example/v1\"\n");
+        b.config.push_str(fallback);
+        ticks(&b);
+        b.died_of("t_00000001", NO_QUOTA);
+        b.pass_of("synthesize-distress", 0, &[]).ok();
+        b.give_up(
+            "t_00000002",
+            "Iteration budget exhausted (90/90) - task could not complete within the allowed iterations",
+            300,
+        );
+        b.pass_of("synthesize-distress", 60, &[]).ok();
+        let at = (now() + later).to_string();
+        let all = keys(&b, &["--now", &at]);
+        let is_told = all.iter().any(|key| key.starts_with("no-orchestrator:default:quota:"));
+        assert_eq!(is_told, want, "{later} {fallback}: {all:?}");
+        let checked = tools::run(&b, &["check", "--json", "--now", &at]);
+        let checked: Value = serde_json::from_str(&checked.out).unwrap();
+        let needs = checked["needs_person"].as_array().unwrap();
+        assert!(!want || needs.contains(&json!("t_00000002")), "{checked}");
+    }
+}
+
+#[test]
+fn a_pause_that_was_forgotten_is_told_with_the_command_that_ends_it() {
+    let b = watched();
+    ticks(&b);
+    b.add("t_00000001", "ready");
+    b.run_it("t_00000001", Some(dead_pid()), 30_000);
+    tools::run(&b, &["pause", "--reason", "the disk is moved"]).ok();
+    let key = "board-paused:default".to_owned();
+    assert!(!keys(&b, &[]).contains(&key), "it is a short one");
+    let file = b.path().join("watchbill.pause");
+    let text = fs::read_to_string(&file).unwrap();
+    let since = text.lines().find(|l| l.starts_with("since")).unwrap().to_owned();
+    let old = format!("since = {}", now() - 9 * 3_600);
+    fs::write(&file, text.replace(&since, &old)).unwrap();
+    assert!(keys(&b, &[]).contains(&key), "{}", status(&b, &[]).out);
+    let said = status(&b, &[]).out;
+    let run = format!("watchbill unpause --db {}", b.db.display());
+    assert!(
+        said.contains(": the disk is moved; 1 task waits for a pass")
+            && said.contains(&format!("    $ {run}\n")),
+        "{said}"
+    );
+    let checked = tools::run(&b, &["check"]).out;
+    assert!(checked.contains("1 task needs a person") && checked.contains("needs_person=1;"), "{checked}");
+    tools::run(&b, &run.split(' ').skip(1).collect::<Vec<_>>()).ok();
+    assert!(!keys(&b, &[]).contains(&key));
+}
+
+#[test]
+fn a_board_that_is_too_old_for_any_pass_is_told() {
+    let b = watched();
+    b.add("t_00000001", "ready");
+    b.sql("DROP TABLE task_runs");
+    assert!(keys(&b, &[]).contains(&"board-too-old:default".to_owned()), "{}", status(&b, &[]).out);
+    let checked = tools::run(&b, &["check"]);
+    assert!(checked.code >= 2, "{checked:?}");
 }

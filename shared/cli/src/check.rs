@@ -261,7 +261,12 @@ fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<(
             let unseen =
                 |what: &String| News { state: State::Unknown, about: board.name.clone(), what: what.clone() };
             news.extend(summary.unknown.iter().map(unseen));
-            for need in needs::of_tasks(summary) {
+            for need in board.asks().into_iter().flat_map(|(needs, _)| needs) {
+                // What no task waits for is worth a look.
+                if need.tasks.is_empty() {
+                    news.push(News { state: State::Warning, about: String::new(), what: need.says });
+                    continue;
+                }
                 let is_one = need.cause == "task";
                 counts.said.push(if is_one { need.tasks[0].id.clone() } else { need.says });
                 counts.people.extend(need.tasks.into_iter().map(|t| t.id));

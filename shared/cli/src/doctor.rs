@@ -11,11 +11,11 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use self::look::{Eyes, Origin};
-use super::{Common, Here, env, print, print_json};
+use super::{Common, Here, env, print, print_json, why};
 use ::board::Mode;
 use base::count::things;
 use base::error::{Kind, Result};
-use config::{Config, keys};
+use config::{Config, Loaded, keys};
 use logs::cache::Cache;
 use ops::doctor::{self, Finding, Hidden, Severity};
 use ops::pass::Tools;
@@ -57,8 +57,9 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
     let loaded = common.load();
     let mut found = doctor::config(&look::config(&loaded));
     found.extend(look::unit_settings().as_ref().and_then(doctor::unit_settings));
-    let (config, origin) = loaded.map_or_else(|_| Default::default(), |l| (l.config, l.origin));
-    let here = Here::look(common, &config)?;
+    let loaded = loaded.unwrap_or_else(|_| Loaded { config: Config::default(), origin: BTreeMap::new() });
+    let Loaded { config, origin } = &loaded;
+    let here = Here::look(common, config)?;
     let facts = here.host.facts();
     let is_same = config.host.pid_namespace == host::PidNamespace::Same;
     let hidden = match () {
@@ -71,21 +72,26 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
     let mut cache = Cache::open(place.clone());
     let state = look::state(place.as_deref(), cache.refused());
     let pass = here.pass("doctor", None, true);
-    let mut tools = here.tools(&pass, &config, &mut cache, false);
+    let mut tools = here.tools(&pass, config, &mut cache, false);
     let mut folders: Vec<PathBuf> = state.folder.iter().cloned().collect();
+    let lens = why::lens(common, &here, &loaded);
     let mut spawns = false;
     let mut bundled = Vec::new();
     let mut boards = Vec::new();
-    match common.boards_seen(tools.cache, &config) {
+    match common.boards_seen(tools.cache, config) {
         Ok(ids) => {
             for id in ids {
                 folders.splice(0..0, id.folder());
-                spawns |= look::spawns(&id, &config, here.now);
+                spawns |= look::spawns(&id, config, here.now);
                 let seen = look::board(&id, &mut tools, When::Always);
                 if seen.damage.is_some() {
                     damage::remember(&id, place.clone(), here.now);
                 }
-                found.extend(doctor::board(&seen, &config, here.now));
+                found.extend(doctor::board(&seen, config, here.now));
+                // Why it cannot be looked at is a finding.
+                let is_read = seen.read.is_ok() && seen.damage.is_none();
+                let read = is_read.then(|| lens.read(&id, here.now).ok()).flatten();
+                found.extend(read.iter().flat_map(|read| doctor::refusals(&seen.name, read, here.now)));
                 boards.push(seen);
                 // Why a board cannot be read is a finding.
                 let read = |tools: &mut Tools<'_>| {
@@ -98,18 +104,18 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
         Err(e) if e.kind == Kind::Usage => return Err(e),
         Err(e) => found.push(doctor::none(&e)),
     }
-    let eyes = Eyes::new(state.folder.as_deref(), args.metrics.as_deref(), common.root(&config).as_deref());
+    let eyes = Eyes::new(state.folder.as_deref(), args.metrics.as_deref(), common.root(config).as_deref());
     let awake = Awake::of(tools.cache, &here.host, here.now);
     let watchers = eyes.watchers(spawns, !config.notify.is_empty(), awake);
     found.extend(boards.iter().filter_map(|seen| look::unwatched(&watchers, seen, here.now)));
     found.extend(doctor::watchers(&watchers, eyes.starters(), here.now));
-    found.extend(doctor::targets(&look::targets(place.as_deref(), &config), here.now));
+    found.extend(doctor::targets(&look::targets(place.as_deref(), config), here.now));
     found.push(doctor::state(&state));
     found.extend(look::disks(&folders).iter().map(doctor::disk));
     found.extend(hidden.map(doctor::hidden));
     found.push(doctor::versions(&look::versions(version)));
 
-    let values = values(common, &config, &origin);
+    let values = values(common, config, origin);
     let fail = match args.fail_on {
         FailOn::Warning => Severity::Warning,
         FailOn::Error => Severity::Error,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::doctor::look::{self, Eyes};
 use super::hosts::Hosts;
 use super::{Common, Here, env, why};
+use ::board::pause::Pause;
 use ::board::{BoardId, Location, discover};
 use ::page::Overview;
 use base::error::{Error, Kind, Result};
@@ -107,12 +108,40 @@ pub(super) struct OneBoard {
     pub(super) name: String,
     pub(super) at: Location,
     pub(super) findings: Vec<Finding>,
+    /// The pause in force.
+    pause: Option<Pause>,
+    /// How a command names it.
+    address: String,
     /// How many tasks are open; 0 where it cannot be read, which is one of the findings.
     pub(super) open: usize,
     /// What its tasks need, or why they could not be looked at.
     pub(super) summary: Result<Summary>,
     /// What `budget-check` sees of it, where it is for a page.
     overview: Option<Overview>,
+}
+
+impl OneBoard {
+    /// What it asks of a person beside what `doctor` finds, with what is counted of it; `None` where it cannot be read.
+    pub(super) fn asks(&self) -> Option<(Vec<Need>, BoardNow)> {
+        let summary = self.summary.as_ref().ok()?;
+        // What is wrong with a whole board is a need already.
+        let is_need =
+            |said: &str| self.findings.iter().any(|f| needs::is_stopper(f) && said.starts_with(&f.what));
+        let mut now = BoardNow::of(summary);
+        now.findings.retain(|said| !is_need(said));
+        let mut needs = needs::of_board(summary);
+        let found = format!("{}: ", summary.board);
+        needs.retain(|need| {
+            need.cause != needs::FOUND || !need.says.strip_prefix(&found).is_some_and(is_need)
+        });
+        let pause = self.pause.as_ref();
+        // What waits on a board that was moved goes on where it is now.
+        if pause.is_some_and(Pause::is_move) {
+            now.due = 0;
+        }
+        needs.extend(pause.and_then(|pause| needs::of_pause(summary, pause, &self.address)));
+        Some((needs, now))
+    }
 }
 
 impl Standing {
@@ -197,7 +226,9 @@ impl Standing {
                 }
                 Err(e) => (Err(e), None),
             };
-            standing.boards.push(OneBoard { name, at: id.at.clone(), findings, open, summary, overview });
+            let (pause, address, at) = (seen.pause, id.address(), id.at.clone());
+            let one = OneBoard { name, at, findings, pause, address, open, summary, overview };
+            standing.boards.push(one);
         }
         Ok(standing)
     }
@@ -208,14 +239,8 @@ impl Standing {
         let mut boards = Vec::new();
         for board in &self.boards {
             all.extend(needs::of_findings(&board.findings, Some(&board.name)));
-            let Ok(summary) = &board.summary else { continue };
-            all.extend(needs::of_tasks(summary));
-            let mut now = BoardNow::of(summary);
-            // What is wrong with a whole board is a need already.
-            let is_need = |said: &String| {
-                board.findings.iter().any(|f| needs::is_stopper(f) && said.starts_with(&f.what))
-            };
-            now.findings.retain(|said| !is_need(said));
+            let Some((needs, now)) = board.asks() else { continue };
+            all.extend(needs);
             boards.push(now);
         }
         needs::sort(&mut all);

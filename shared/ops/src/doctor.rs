@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use policy::remedy::Mends;
 
-pub use self::boards::{Around, BoardRead, BoardSeen, board, none};
+pub use self::boards::{Around, BoardRead, BoardSeen, board, none, refusals};
 pub use self::machine::{
     ConfigSeen, DiskSeen, Hidden, StateSeen, UnitSettings, Versions, config, disk, hidden, state,
     unit_settings, versions,
@@ -102,7 +102,7 @@ impl Finding {
 }
 
 /// Every finding there is. Names do not change; new ones may come.
-pub const IDS: [&str; 47] = [
+pub const IDS: [&str; 49] = [
     "config-valid",
     "config-invalid",
     "config-shared",
@@ -130,6 +130,8 @@ pub const IDS: [&str; 47] = [
     "hermes-unreadable",
     "orchestrator-found",
     "orchestrator-missing",
+    "orchestrator-refused",
+    "key-refused",
     "fallback-missing",
     "auto-decompose-on",
     "person-works",

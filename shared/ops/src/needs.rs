@@ -4,25 +4,33 @@ pub mod gauges;
 pub mod remote;
 pub mod screen;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use crate::doctor::{FAILING, Finding, Severity};
 use crate::explain::Unattended;
 use crate::explain::summary::{self, Counts, Entry, MAKE_ORCHESTRATOR, Shared, Summary};
 use base::cause::Cause;
-use base::count::pick;
+use base::count::{pick, things_or};
+use base::hash;
 use base::registry::NAMES;
 use base::time::Time;
 use board::Status;
+use board::pause::Pause;
 use policy::remedy::Lacking;
+
+/// The cause of what watchers found of a board, and a person mends.
+pub const FOUND: &str = "finding";
 
 /// The finding that a board cannot be read.
 const UNREADABLE: &str = "board-unreadable";
 /// What `doctor` finds that keeps a board, or everything, from going on, and that a person can mend. A second timer, or a watcher that only
 /// tells and is not started, are for `doctor` alone.
-const STOPPERS: [&str; 19] = [
+const STOPPERS: [&str; 20] = [
     UNREADABLE,
     "board-unwritable",
+    "board-too-old",
     "board-split",
     "board-damaged",
     "board-replaced",
@@ -66,6 +74,9 @@ pub struct Need {
     /// When a person was asked last, where asking again under the same key is another matter.
     #[serde(skip)]
     pub asked: Option<Time>,
+    /// What it is about, where one more of these under the same key is another matter.
+    #[serde(skip)]
+    pub about: BTreeSet<String>,
 }
 
 /// A task that waits for a person.
@@ -86,6 +97,9 @@ pub struct BoardNow {
     pub(crate) paused: Option<String>,
     /// How many tasks wait for something else than a person, those that run or are ready not counted.
     pub waiting: usize,
+    /// How many tasks wait for a pass of a watcher.
+    #[serde(skip)]
+    pub due: usize,
     /// How many ran again, or are done, by what a watcher did.
     pub healed: usize,
     /// The others.
@@ -165,6 +179,7 @@ pub fn of_findings(findings: &[Finding], board: Option<&str>) -> Vec<Need> {
         run: kind[0].mends.map(|m| m.run.to_owned()),
         todo: kind[0].mends.map(|m| m.todo.to_owned()).or_else(|| kind[0].todo.clone()),
         asked: None,
+        about: kind.iter().map(|f| f.about.clone()).collect(),
     };
     kinds.into_iter().map(need).collect()
 }
@@ -194,23 +209,117 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
             run,
             todo: todo(shared, &entries, named.unwrap_or_default()),
             asked: first.asked.filter(|_| shared.is_none()),
+            about: BTreeSet::new(),
         }
     };
     let others = summary.needs_you.iter().filter(|e| e.unattended.is_none());
     let others = summary::by_refusal(others).into_iter().map(need);
-    let unattended = Unattended::ALL.into_iter().filter_map(|why| {
-        let entries: Vec<&Entry> = summary.needs_you.iter().filter(|e| e.unattended == Some(why)).collect();
-        of_unattended(&summary.board, why, &entries)
+    let unattended = Unattended::ALL.into_iter().flat_map(|why| {
+        let mut apart: BTreeMap<String, Vec<&Entry>> = BTreeMap::new();
+        for e in summary.needs_you.iter().filter(|e| e.unattended == Some(why)) {
+            apart.entry(place(why, e)).or_default().push(e);
+        }
+        let is_one = apart.len() == 1;
+        let one = |(at, entries): (String, Vec<&Entry>)| {
+            of_unattended(&summary.board, why, (&at, is_one), &entries)
+        };
+        apart.into_iter().filter_map(one).collect::<Vec<_>>()
     });
     others.chain(unattended).collect()
 }
 
+/// What a board asks of a person: by its tasks, and beside them.
+pub fn of_board(summary: &Summary) -> Vec<Need> {
+    let board = &summary.board;
+    let one = |cause: &str, at: &str, says: &str| Need {
+        key: format!("{cause}:{board}:{at}"),
+        cause: cause.to_owned(),
+        board: Some(board.clone()),
+        says: format!("{board}: {says}"),
+        tasks: Vec::new(),
+        since: None,
+        next: None,
+        run: None,
+        todo: None,
+        asked: None,
+        about: BTreeSet::new(),
+    };
+    // The same key as where tasks wait for it: one new key mends both.
+    let keys = summary.refused_keys.iter().map(|key| Need {
+        since: Some(key.since),
+        todo: Some(Lacking::Key.look(&key.profile)),
+        ..one(&Cause::Credential.to_string(), &key.profile, &key.says())
+    });
+    let found = summary.to_mend.iter().map(|said| one(FOUND, &lasting(said), said));
+    of_tasks(summary).into_iter().chain(keys).chain(found).collect()
+}
+
+/// A pause that nobody ended, and for which work waits: one with an end ends by itself, and a short one is on purpose. That of a board that
+/// was moved stays. `address`: where the board is.
+pub fn of_pause(summary: &Summary, pause: &Pause, address: &str) -> Option<Need> {
+    let is_long = |since: Time| summary.now.since(since) >= FORGOTTEN;
+    let due: Vec<&Entry> = summary.waiting.iter().filter(|e| e.due && is_long(e.since)).collect();
+    let is_on = pause.until.is_none() && !pause.is_move() && pause.since.is_none_or(is_long);
+    if due.is_empty() || !is_on {
+        return None;
+    }
+    let waits = things_or(due.len(), "task waits", "tasks wait");
+    Some(Need {
+        key: format!("{PAUSED}:{}", summary.board),
+        cause: PAUSED.to_owned(),
+        board: Some(summary.board.clone()),
+        says: format!("{}; {waits} for a pass", pause.words(summary.now)),
+        tasks: due.iter().map(|e| Waiting { id: e.task.clone(), title: e.title.to_string() }).collect(),
+        since: pause.since.or_else(|| due.iter().map(|e| e.since).min()),
+        next: None,
+        run: Some(format!("watchbill unpause --db {}", card::shell_word(address))),
+        todo: Some("once the reason of the pause is gone; `watchbill pause --until` gives it an end".into()),
+        asked: None,
+        about: BTreeSet::new(),
+    })
+}
+
+/// Seconds after which a pause without an end is told, where work waits for it.
+const FORGOTTEN: i64 = 2 * 3_600;
+
+/// The cause of that, as `doctor` calls the pause.
+const PAUSED: &str = "board-paused";
+
+/// What stays the same in a finding while it lasts: a hash of it without its ages, times and counts.
+fn lasting(said: &str) -> String {
+    let is_figure = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let word = word.trim_end_matches(|c: char| "smhd".contains(c));
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_digit() || c == ':')
+    };
+    let words: Vec<&str> = said.split_whitespace().filter(|word| !is_figure(word)).collect();
+    format!("{:016x}", hash::fnv(words.join(" ").bytes()))
+}
+
+/// What tells apart the tasks that wait in one state, at the end of a key: what starts the work of one profile does nothing for another one.
+fn place(why: Unattended, e: &Entry) -> String {
+    match (why, &e.refused) {
+        (
+            Unattended::NotStarted | Unattended::Unseen | Unattended::NotPromoted | Unattended::Unclaimed,
+            _,
+        ) => format!(":{}", e.assignee.as_deref().unwrap_or_default()),
+        (Unattended::NoOrchestrator, Some(refused)) => format!(":{}:{}", refused.lacking.cause(), refused.at),
+        _ => String::new(),
+    }
+}
+
 /// Tasks that wait in one state for people, as one need.
-fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Need> {
+fn of_unattended(
+    board: &str,
+    why: Unattended,
+    (at, is_one): (&str, bool),
+    entries: &[&Entry],
+) -> Option<Need> {
     let first = entries.first()?;
     let each = pick(entries.len(), "it", "each");
     let command = entries.iter().find_map(|e| e.command.as_ref());
     let is_made = command.is_some_and(|c| c.to == MAKE_ORCHESTRATOR);
+    let refused = first.refused.as_ref();
     let (cause, what, todo) = match why {
         Unattended::Review => (
             "review",
@@ -249,9 +358,12 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
         Unattended::NoOrchestrator => (
             "no-orchestrator",
             "",
-            match is_made {
-                true => "make that profile, or name another one (distress.orchestrator)".into(),
-                false => "have that profile listed, or name another one (distress.orchestrator)".into(),
+            match (refused, is_made) {
+                (Some(refused), _) => refused.todo(),
+                (None, true) => "make that profile, or name another one (distress.orchestrator)".into(),
+                (None, false) => {
+                    "have that profile listed, or name another one (distress.orchestrator)".into()
+                }
             },
         ),
         Unattended::Endless => {
@@ -274,10 +386,13 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
             )
         }
         (_, 1) => format!("{} {}: {what} it", first.task, first.title),
-        (_, n) => format!("{n} tasks are {what} them"),
+        (_, n) => match first.assignee.as_deref().filter(|_| !is_one) {
+            Some(who) => format!("{n} tasks of {who} are {what} them"),
+            None => format!("{n} tasks are {what} them"),
+        },
     };
     Some(Need {
-        key: format!("{cause}:{board}"),
+        key: format!("{cause}:{board}{at}"),
         cause: cause.to_owned(),
         board: Some(board.to_owned()),
         says,
@@ -290,9 +405,13 @@ fn of_unattended(board: &str, why: Unattended, entries: &[&Entry]) -> Option<Nee
             .filter(|_| why != Unattended::NoOrchestrator || is_made),
         todo: Some(todo),
         // One more task of these is another piece of work for a person.
-        asked: matches!(why, Unattended::Review | Unattended::Triage | Unattended::Endless)
-            .then(|| entries.iter().map(|e| e.since).max())
-            .flatten(),
+        asked: matches!(
+            why,
+            Unattended::Review | Unattended::Triage | Unattended::Endless | Unattended::Unlinked
+        )
+        .then(|| entries.iter().map(|e| e.since).max())
+        .flatten(),
+        about: BTreeSet::new(),
     })
 }
 
@@ -344,13 +463,16 @@ impl BoardNow {
     /// What is counted of a board.
     pub fn of(s: &Summary) -> BoardNow {
         let is_counted = |status: &Status| matches!(status, Status::Running | Status::Ready);
+        let is_beside =
+            |f: &&String| Some(*f) != s.idle.as_ref() && !s.passing.contains(*f) && !s.to_mend.contains(f);
         BoardNow {
             board: s.board.clone(),
             paused: s.paused.clone(),
             waiting: s.waiting.iter().filter(|e| !is_counted(&e.status)).count(),
+            due: s.waiting.iter().filter(|e| e.due).count(),
             healed: s.helped().0.len(),
             counts: s.counts,
-            findings: s.findings.iter().filter(|f| Some(*f) != s.idle.as_ref()).cloned().collect(),
+            findings: s.findings.iter().filter(|f| is_beside(f)).cloned().collect(),
             unknown: s.unknown.clone(),
         }
     }

@@ -6,7 +6,7 @@
 
 pub mod message;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,9 @@ pub struct Episode {
     /// When a person was asked; see [`Need::asked`].
     #[serde(default)]
     asked: Option<Time>,
+    /// What it was about, each with since when that is gone; see [`Need::about`].
+    #[serde(default)]
+    about: BTreeMap<String, Option<Time>>,
 }
 
 /// A message whose answer is not known.
@@ -143,12 +146,16 @@ impl Book {
         // What is asked anew, or is back after it was over, begins again, also where its end could not be told.
         self.open.retain(|e| {
             let is_over = e.gone.is_some_and(|gone| at.since(gone) >= SETTLED);
-            let is_anew =
-                |n: &&Need| is_over || e.asked.zip(n.asked).is_some_and(|(told, asked)| asked > told);
+            let is_anew = |n: &&Need| {
+                let is_more = || e.is_more(n, at);
+                is_over || is_more() || e.asked.zip(n.asked).is_some_and(|(told, asked)| asked > told)
+            };
             needs.iter().filter(|n| n.key == e.key).all(|n| !is_anew(n))
         });
         for episode in &mut self.open {
-            episode.asked = episode.asked.or_else(|| needs.iter().find(|n| n.key == episode.key)?.asked);
+            let need = needs.iter().find(|n| n.key == episode.key);
+            episode.asked = episode.asked.or_else(|| need?.asked);
+            need.iter().for_each(|need| episode.is_about(need, at));
             let board = episode.board.as_deref();
             let is_known =
                 || was_looked_for(now, board) && (was_read(now, board) || board.is_some_and(&is_gone));
@@ -212,7 +219,9 @@ impl Book {
         let is_well = now.needs.is_empty()
             && self.open.iter().all(|e| ended.iter().any(|over| over.key == e.key))
             && unseen(now).next().is_none()
-            && now.boards.iter().all(|b| b.findings.is_empty());
+            && now.boards.iter().all(|b| b.findings.is_empty())
+            // Work that waits for the end of a pause is not well, however short that is.
+            && now.boards.iter().all(|b| b.paused.is_none() || b.due == 0);
         Message::of(now, began, ended, open, is_well, self.doubt.is_some(), self.sent.last().copied())
     }
 
@@ -231,6 +240,7 @@ impl Book {
             run: Some("watchbill doctor".into()),
             todo: None,
             asked: None,
+            about: BTreeSet::new(),
         })
     }
 
@@ -298,7 +308,29 @@ impl Book {
 impl Episode {
     fn of(need: &Need) -> Episode {
         let (key, board) = (need.key.clone(), need.board.clone());
-        Episode { key, board, says: need.says.clone(), gone: None, asked: need.asked }
+        let about = need.about.iter().map(|name| (name.clone(), None)).collect();
+        Episode { key, board, says: need.says.clone(), gone: None, asked: need.asked, about }
+    }
+
+    /// Whether it is about something now that was not told, or was over for long enough. An episode of an earlier version knows nothing of
+    /// that.
+    fn is_more(&self, need: &Need, now: Time) -> bool {
+        let is_told = |name: &String| {
+            let gone = self.about.get(name);
+            gone.is_some_and(|gone| gone.is_none_or(|gone| now.since(gone) < SETTLED))
+        };
+        !self.about.is_empty() && !need.about.iter().all(is_told)
+    }
+
+    /// Takes note of what it is about now.
+    fn is_about(&mut self, need: &Need, now: Time) {
+        for (name, gone) in &mut self.about {
+            let was = gone.filter(|gone| *gone <= now);
+            *gone = (!need.about.contains(name)).then_some(was.unwrap_or(now));
+        }
+        if self.about.is_empty() {
+            self.about = need.about.iter().map(|name| (name.clone(), None)).collect();
+        }
     }
 }
 

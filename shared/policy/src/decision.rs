@@ -98,7 +98,15 @@ impl Left {
 
 /// What is said where the clock cannot be trusted.
 pub fn broken_clock(fault: &str) -> String {
-    format!("clock: {fault}; nothing is done until the clock is right")
+    format!("{CLOCK}{fault}; nothing is done until the clock is right")
+}
+
+/// How that begins.
+const CLOCK: &str = "clock: ";
+
+/// Whether a finding says that.
+pub fn is_of_clock(finding: &str) -> bool {
+    finding.starts_with(CLOCK)
 }
 
 /// What a watcher makes of what it saw.

@@ -117,6 +117,16 @@ impl Lacking {
         }
     }
 
+    /// The cause of its hold.
+    pub fn cause(self) -> Cause {
+        match self {
+            Lacking::Key => Cause::Credential,
+            Lacking::Quota => Cause::Quota,
+            Lacking::Endpoint => Cause::ConnectionRefused,
+            Lacking::Start => Cause::SpawnError,
+        }
+    }
+
     /// By the cause of which a person is told: also those for which no watcher holds a task.
     pub fn behind(cause: Cause) -> Option<Lacking> {
         match cause {

@@ -620,6 +620,7 @@ fn stands(sim: &Sim, all: &BTreeMap<String, Detail>) -> BTreeMap<String, Stand> 
     let mut stands: BTreeMap<String, Stand> = BTreeMap::new();
     for (id, d) in all.iter().filter(|(_, d)| !is_over(d) && !card::is_card(&d.task)) {
         let stand = of_task(&truth, all, d).or_else(|| of_lasting_card(&truth, all, d));
+        let stand = stand.or_else(|| is_walled(&truth, all, d).then_some(Stand::Either));
         stands.extend(stand.map(|s| (id.clone(), s)));
     }
     stands.extend(of_board(&truth, all));
@@ -717,6 +718,17 @@ fn cards_of<'a>(all: &'a BTreeMap<String, Detail>, d: &Detail) -> Vec<&'a Detail
     let parents = d.parents.iter().filter_map(|p| all.get(&p.id));
     let parents = parents.filter(|p| card::is_card(&p.task) && !is_over(p));
     parents.chain(d.cards.iter().filter_map(|c| all.get(c))).collect()
+}
+
+/// Whether its card is for who was refused a key or a quota: since when nobody else decides, is for the programs to say.
+fn is_walled(truth: &Truth, all: &BTreeMap<String, Detail>, d: &Detail) -> bool {
+    let is_refused = |card: &&Detail| {
+        let who = card.task.assignee.clone().unwrap_or_default();
+        let provider = truth.provider_of(&who).map(|p| p.name.to_owned()).unwrap_or_default();
+        let walls = [(Cause::Credential, who), (Cause::Quota, provider)];
+        walls.iter().any(|wall| truth.wants.walls.contains_key(wall) || truth.wants.unsure.contains(wall))
+    };
+    cards_of(all, d).iter().any(is_refused)
 }
 
 /// What a task needs that waits only for a card on which a worker works for hours. Of several cards nobody looks at more than one, and

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::Finding;
+use crate::explain::summary::{Read, Refused};
 use crate::pass::history;
 use crate::pass::lock::Wedge;
 use crate::pass::open::{split_todo, split_what};
@@ -18,7 +19,7 @@ use host::Split;
 use policy::cards::writer::orchestrators;
 use policy::clock::{self, FUTURE, Newest};
 use policy::dispatcher::{self, TICKED, is_tick};
-use policy::remedy;
+use policy::remedy::{self, Lacking};
 use policy::runtime::gateway::Gone;
 use policy::runtime::{Dispatcher, Runtime};
 
@@ -219,6 +220,23 @@ pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
         all.extend(profiles(seen, read, config));
     }
     all
+}
+
+/// What providers refuse to the profiles of a board, and time does not mend. `name`: what to call the board.
+pub fn refusals(name: &str, read: &Read, now: Time) -> Vec<Finding> {
+    let cards = read.refused_orchestrators.iter().map(|refused| {
+        let what = format!("{}: cards wait, and nobody decides", refused.why);
+        Finding::error("orchestrator-refused", name, what).todo(refused.todo())
+    });
+    let is_told = |profile: &String| {
+        let of_key = |r: &&Refused| r.lacking == Lacking::Key && r.at == *profile;
+        read.refused_orchestrators.as_ref().is_some_and(|r| of_key(&r))
+    };
+    let keys = read.refused_keys.iter().filter(|key| !is_told(&key.profile)).map(|key| {
+        let what = format!("{}, for {}", key.says(), words(now.since(key.since)));
+        Finding::warning("key-refused", name, what).todo(Lacking::Key.look(&key.profile))
+    });
+    cards.chain(keys).collect()
 }
 
 /// No board at all, and why.

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::facts::{Facts, Take, Verdict};
+use super::facts::{Facts, Refused, Take, Verdict};
 use super::summary::{Counts, Read, RefusedKey};
 use crate::pass::{self, Looks, Tools};
 use crate::report::BoardReport;
 use base::cause::Cause;
 use base::count::things_or;
 use base::error::{Error, Kind, Result};
-use base::registry::{NAMES, ROUTE_BLOCKED};
+use base::registry::{HEAL, NAMES, ROUTE_BLOCKED};
 use base::time::{Time, words};
 use board::kept::Kept;
 use board::{self, Board, BoardId, Detail, Event, EventKind, Link, Rule, Status, Step, Task, discover};
@@ -24,13 +24,14 @@ use logs::Reading;
 use logs::agents::Homes;
 use logs::cache::Cache;
 use logs::provider::Id;
-use logs::provider::ledger::Entry;
+use logs::provider::ledger::{Entry, State};
 use page::Overview;
 use policy::attempts::worker::{AtWork, used, workers};
 use policy::authorship;
-use policy::cards::queue::Places;
+use policy::cards::queue::{self, Places};
 use policy::cards::writer::deciders;
 use policy::clock::{self, is_within};
+use policy::decision::is_of_clock;
 use policy::dispatcher::{self, InTurn, MAX_TICKS, TICKED, is_tick};
 use policy::endless::{self, Endless};
 use policy::remedy::{self, Lacking};
@@ -93,6 +94,8 @@ pub struct Survey {
     blind: Vec<String>,
     /// The tasks that each is about, by what it says.
     about: policy::decision::About,
+    /// Those among them that end by themselves, or are no more than told.
+    passing: BTreeSet<String>,
 }
 
 impl Lens<'_> {
@@ -289,7 +292,8 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let done: BTreeSet<&String> =
         events.iter().filter(|(_, e)| e.kind == EventKind::Completed).map(|(task, _)| task).collect();
     let done = board.titled(&done.into_iter().cloned().collect::<Vec<_>>())?;
-    let Looked { facts, runtime, refused_keys } = look(site, &chosen, &survey, &rows, &still)?;
+    let Looked { facts, runtime, refused_keys, refused_orchestrators } =
+        look(site, &chosen, &survey, &rows, &still)?;
     let long = board.events(now.plus(-dispatcher::BUSY), MAX_TICKS)?;
     let cadence = dispatcher::cadence(&mut *board, &runtime)?;
     let count = |status| rows.iter().filter(|t| t.status == status && !card::is_card(t)).count();
@@ -301,6 +305,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         findings: survey.findings,
         blind: survey.blind,
         about: survey.about,
+        passing: survey.passing,
         idle: (!board.is_own() && !is_within(booted, now, STARTING))
             .then(|| idle(&rows, &runtime, &long, cadence, now))
             .flatten(),
@@ -313,6 +318,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         },
         overview: survey.overview,
         refused_keys,
+        refused_orchestrators,
     })
 }
 
@@ -476,21 +482,50 @@ struct Looked {
     facts: Vec<Facts>,
     runtime: Runtime,
     refused_keys: Vec<RefusedKey>,
+    refused_orchestrators: Option<Refused>,
+}
+
+/// Whether what a provider refused stands: it did not answer since, and no new key was put in its place. That the longest wait is over mends
+/// neither a key nor a quota.
+fn stands(router: &Router<'_>, e: &Entry) -> bool {
+    let changed = e.profile.as_ref().and_then(|profile| router.profile(profile).changed);
+    router.state_of(e) != State::Healthy && changed.is_none_or(|at| at <= e.bad)
 }
 
 /// The keys that providers refuse now, by what the board shows.
-fn refused_keys(router: &Router<'_>, now: Time) -> Vec<RefusedKey> {
-    let refused = |e: &&Entry| e.cause == Cause::Credential && router.state_of(e).is_held();
+fn refused_keys(router: &Router<'_>) -> Vec<RefusedKey> {
+    let refused = |e: &&Entry| e.cause == Cause::Credential && stands(router, e);
     let entries = router.entries().iter().filter(refused);
     entries
         .filter_map(|e| {
-            let profile = e.profile.clone()?;
-            let (since, todo) = (words(now.since(e.since)), Lacking::Key.look(&profile));
-            let at = if e.id.is_known() { format!(" at {}", e.id) } else { String::new() };
-            let says = format!("the key of {profile}{at} has been refused for {since}; {todo}");
-            Some(RefusedKey { profile, says })
+            let at = e.id.is_known().then(|| e.id.to_string());
+            Some(RefusedKey { profile: e.profile.clone()?, at, since: e.since })
         })
         .collect()
+}
+
+/// Why nobody takes cards, where the providers of all who would refuse their keys or have used up a quota. What may be over within minutes is
+/// nothing yet: a quota, but not a key.
+fn refused_orchestrators(
+    router: &Router<'_>,
+    deciders: &[String],
+    patience: i64,
+    now: Time,
+) -> Option<Refused> {
+    let one = |name: &String| {
+        let (e, _) = router.standing(name).filter(|(e, _)| stands(router, e))?;
+        let lacking = Lacking::of(e.cause)?;
+        let at = if lacking == Lacking::Key { name.clone() } else { e.id.to_string() };
+        (lacking == Lacking::Key || now.since(e.since) >= patience).then_some((at, lacking))
+    };
+    let all: Option<Vec<(String, Lacking)>> = deciders.iter().map(one).collect();
+    let (at, lacking) = all?.into_iter().next()?;
+    let first = deciders.first()?;
+    let why = match lacking {
+        Lacking::Key => format!("the key of {first} is refused"),
+        _ => format!("a quota or the money of {first} at {at} is used up"),
+    };
+    Some(Refused { names: deciders.to_vec(), why, at, lacking })
 }
 
 /// Everything about these tasks, with the runtime around the board; unknown ids are left out. `rows`: all that is open.
@@ -536,12 +571,14 @@ fn look(
         let first = deciders.first().filter(|_| deciders.iter().all(is_absent));
         let no_orchestrator =
             first.map(|name| remedy::no_orchestrator(name, runtime.is_unlisted(Some(name))));
+        let there: Vec<String> = deciders.iter().filter(|name| !is_absent(name)).cloned().collect();
         let instead =
             deciders.iter().find(|name| !is_absent(name)).cloned().unwrap_or(remedy::PROFILE.into());
         let places = Places::new(known, own_board, config, &deciders, details.iter().chain(&near));
         let given: BTreeSet<String> =
             near.iter().filter(|d| places.is_a_persons(d)).map(|d| d.task.id.clone()).collect();
         let router = Router::new(&routing, config, now, known, deciders);
+        let refused_orchestrators = refused_orchestrators(&router, &there, patience, now);
         let found = |id: String| near.iter().find(|d| d.task.id == id).cloned();
         let details = read_logs(world, details, now);
         let unreached = unreached(world, &details, rows, &routing, now)?;
@@ -571,6 +608,7 @@ fn look(
                 woke,
                 is_for_people: is_for_people(&runtime, own_board, &d.task.status),
                 no_orchestrator: no_orchestrator.clone(),
+                refused_orchestrators: refused_orchestrators.clone(),
                 is_passed_over: still.passed_over.contains(&d.task.id),
                 wedged: wedged.clone(),
                 unanswered: unanswered(world, &d, now),
@@ -589,8 +627,9 @@ fn look(
                 detail: d,
             });
         }
-        let refused_keys = refused_keys(&router, now);
-        Ok(Looked { facts: all, runtime, refused_keys })
+        let mut refused_keys = refused_keys(&router);
+        refused_keys.retain(|key| !is_absent(&key.profile));
+        Ok(Looked { facts: all, runtime, refused_keys, refused_orchestrators })
     })
 }
 
@@ -713,6 +752,10 @@ impl Survey {
             self.about.entry(said.clone()).or_default().extend(tasks.iter().cloned());
         }
         for finding in report.standing() {
+            // What heal says of other hosts is for who looks; see `host-silent` of doctor. Cards wait for an orchestrator as long as that waits.
+            if watcher == HEAL || is_of_clock(finding) || queue::is_wait(finding) {
+                self.passing.insert(finding.clone());
+            }
             if !self.findings.contains(finding) {
                 self.findings.push(finding.clone());
             }

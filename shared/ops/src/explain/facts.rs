@@ -70,8 +70,30 @@ pub(crate) enum Stopped {
     Given,
     /// None of the profiles that take cards exists.
     NoOrchestrator,
+    /// The providers of all profiles that take cards refuse them.
+    Refused,
     /// It waits for what never comes.
     Endless,
+}
+
+/// The providers of all profiles that take cards refuse what only a person can give.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// These profiles.
+    pub(crate) names: Vec<String>,
+    /// How the first one stands.
+    pub(crate) why: String,
+    /// Its name where its key is refused, else its provider.
+    pub(crate) at: String,
+    /// What it lacks.
+    pub(crate) lacking: Lacking,
+}
+
+impl Refused {
+    /// What a person does about it.
+    pub(crate) fn todo(&self) -> String {
+        format!("{}, or name another orchestrator (orchestrator.fallbacks)", self.lacking.look(&self.at))
+    }
 }
 
 /// So many times as long as a card may wait for an orchestrator, one may work on it before a person hears of it.
@@ -118,6 +140,8 @@ pub struct Facts {
     pub(crate) woke: Option<Time>,
     /// Why none of the profiles that take cards can take one, and what mends that.
     pub(crate) no_orchestrator: Option<(String, String)>,
+    /// None of those that exist is answered by its provider.
+    pub(crate) refused_orchestrators: Option<Refused>,
     /// Its dispatcher has passed it over for long, or nobody has claimed it where there is none.
     pub(crate) is_passed_over: bool,
     /// A process sits on the dispatcher's lock.
@@ -247,10 +271,30 @@ impl Facts {
             Status::Review if is_long() => Stopped::Review,
             Status::Scheduled if is_parked() && !is_held() => Stopped::Parked,
             Status::Scheduled if self.no_orchestrator.is_some() => Stopped::NoOrchestrator,
+            // While one tries it again, nothing is better yet.
+            Status::Scheduled | Status::Ready | Status::Running | Status::Blocked
+                if self.is_refused(card) =>
+            {
+                Stopped::Refused
+            }
             Status::Todo if self.endless.contains_key(&card.task.id) => Stopped::Endless,
             _ => return None,
         };
         Some((card, why))
+    }
+
+    /// Whether a card waits for a profile whose provider refuses it, and no other one takes it.
+    fn is_refused(&self, card: &Detail) -> bool {
+        let is_named =
+            |refused: &Refused| card.task.assignee.as_ref().is_some_and(|name| refused.names.contains(name));
+        self.refused_orchestrators.as_ref().is_some_and(is_named)
+    }
+
+    /// When it needs a person anew: asked then, else changed by a person, after which it stands still again.
+    pub(crate) fn anew(&self) -> Time {
+        let changed =
+            || self.detail.events.iter().rev().find(|e| authorship::is_fresh_start(e)).map(|e| e.at);
+        self.asked().or_else(changed).unwrap_or(self.detail.task.created_at)
     }
 
     /// When a person was asked last, as it stands: it, or its stopped card, was blocked or sent to triage then.

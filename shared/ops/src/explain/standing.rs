@@ -175,9 +175,15 @@ fn unanswered(f: &Facts, card: &Detail, why: Stopped, stand: Stand) -> Stand {
             let why = f.no_orchestrator.as_ref().map_or("no orchestrator is there", |(why, _)| why);
             format!("{why}, so nobody takes card {id}")
         }
+        Stopped::Refused => {
+            let refused = f.refused_orchestrators.as_ref();
+            let why = refused.map_or("no orchestrator is answered", |refused| &refused.why);
+            format!("{why}, so nobody takes card {id}")
+        }
         Stopped::Endless => format!("card {id} waits for something that never happens"),
     };
-    let unattended = (why == Stopped::NoOrchestrator).then_some(Unattended::NoOrchestrator);
+    let is_untaken = matches!(why, Stopped::NoOrchestrator | Stopped::Refused);
+    let unattended = is_untaken.then_some(Unattended::NoOrchestrator);
     let says = format!("{}; {why_not}", stand.says);
     Stand { kind: Kind::NeedsPerson, says, unattended, ..stand }
 }

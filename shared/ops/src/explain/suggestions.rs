@@ -282,6 +282,8 @@ fn go_on(all: &mut Commands, f: &Facts, card: &Detail, why: Stopped) {
                 all.add(MAKE_ORCHESTRATOR, make.clone());
             }
         }
+        // Its card goes on by itself, once what refuses it is mended.
+        Stopped::Refused => {}
         Stopped::Endless => {
             if let Some(why) = f.endless.get(&card.task.id) {
                 let ids = task_words(&[task_word(why.parent()), id]);

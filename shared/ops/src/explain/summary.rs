@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::deeds;
 pub(crate) use super::deeds::Deed;
 use super::diagnosis;
-use super::facts::Facts;
+pub(crate) use super::facts::Refused;
+use super::facts::{Facts, Stopped};
 use super::line::Line;
 use super::standing::{self, Kind};
 use super::still::Unattended;
@@ -22,13 +23,14 @@ pub(crate) use super::suggestions::{Command, MAKE_ORCHESTRATOR};
 use base::cause::Cause;
 use base::count::things;
 use base::quote;
-use base::time::Time;
+use base::time::{Time, words};
 use board::Status;
 use card::task_word;
 use logs::LogEnd;
 use logs::provider::Id;
 use page::Overview;
 use policy::decision::About;
+use policy::cards::queue;
 use policy::needs_operator;
 use policy::remedy::Lacking;
 use policy::routing::moving::held_provider;
@@ -59,6 +61,15 @@ pub struct Summary {
     pub(crate) left_alone: Vec<Entry>,
     /// What the watchers found that is about none of these tasks.
     pub findings: Vec<String>,
+    /// Those among them that a person has to mend.
+    #[serde(skip)]
+    pub(crate) to_mend: Vec<String>,
+    /// Those that are told otherwise: of a task, or of a key.
+    #[serde(skip)]
+    pub(crate) passing: BTreeSet<String>,
+    /// The keys whose work went to other profiles.
+    #[serde(skip)]
+    pub(crate) refused_keys: Vec<RefusedKey>,
     /// The one among them that says that ready work waits for a dispatcher.
     #[serde(skip)]
     pub(crate) idle: Option<String>,
@@ -97,7 +108,7 @@ pub struct Entry {
     pub(crate) more: Option<Line>,
     /// Since when it stands so.
     pub since: Time,
-    /// When a person was asked last: it, or its stopped card, was blocked then.
+    /// When a person was asked last: it, or its stopped card, was blocked then, or it was changed by hand.
     #[serde(skip)]
     pub(crate) asked: Option<Time>,
     /// Until when it waits, where that is known.
@@ -114,6 +125,9 @@ pub struct Entry {
     /// What nobody does with it, where others may wait for the same.
     #[serde(skip)]
     pub(crate) unattended: Option<Unattended>,
+    /// Why nobody takes its card, where that is so.
+    #[serde(skip)]
+    pub(crate) refused: Option<Refused>,
 }
 
 /// What a provider, or this host, refuses to several tasks.
@@ -240,6 +254,8 @@ pub struct Read {
     pub(crate) blind: Vec<String>,
     /// The tasks that each is about, by what it says. What is not here is about the board.
     pub(crate) about: About,
+    /// Those among them that end by themselves, or are no more than told.
+    pub(crate) passing: BTreeSet<String>,
     /// Ready work that nobody starts, since nobody dispatches.
     pub(crate) idle: Option<String>,
     /// What could not be looked at, and why: among it may be tasks that need a person.
@@ -251,14 +267,34 @@ pub struct Read {
     pub overview: Option<Overview>,
     /// The keys that providers refuse now, whether or not a task waits for them.
     pub(crate) refused_keys: Vec<RefusedKey>,
+    /// The providers of all who take cards refuse them.
+    pub(crate) refused_orchestrators: Option<Refused>,
 }
 
 /// A key that a provider refuses.
-pub(crate) struct RefusedKey {
+#[derive(Debug, Clone, PartialEq)]
+pub struct RefusedKey {
     /// The profile whose key it is.
     pub(crate) profile: String,
-    /// What is so, and what to do.
-    pub(crate) says: String,
+    /// The provider, where it is known.
+    pub(crate) at: Option<String>,
+    /// Since when.
+    pub(crate) since: Time,
+}
+
+impl RefusedKey {
+    /// What is so.
+    pub(crate) fn says(&self) -> String {
+        let at = self.at.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
+        quote::line(&format!("the key of {}{at} is refused", self.profile), MAX_LINE)
+    }
+
+    /// The same with since when, and what to do.
+    fn finding(&self, now: Time) -> String {
+        let (since, todo) = (words(now.since(self.since)), Lacking::Key.look(&self.profile));
+        let at = self.at.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
+        format!("the key of {}{at} has been refused for {since}; {todo}", self.profile)
+    }
 }
 
 impl Summary {
@@ -272,6 +308,7 @@ impl Summary {
             findings,
             blind,
             about,
+            passing,
             idle,
             unknown,
             cut,
@@ -290,6 +327,9 @@ impl Summary {
             healed: Vec::new(),
             left_alone: Vec::new(),
             findings: Vec::new(),
+            to_mend: Vec::new(),
+            passing,
+            refused_keys: Vec::new(),
             idle,
             unknown: unknown.iter().map(|u| quote::line(u, MAX_LINE)).collect(),
             counts,
@@ -331,17 +371,40 @@ impl Summary {
             let is_of_task = facts.iter().any(|f| is_about(finding, &f.detail.task.id));
             is_of_task || s.needs_you.iter().any(|e| away(e, finding))
         };
-        let untold = findings.iter().filter(|f| !told(f));
+        let untold: Vec<&String> = findings.iter().filter(|f| !told(f)).collect();
         // A key whose work went to other profiles keeps no task, but someone must put a new one in its place.
-        let is_kept = |profile: &str| {
+        let is_kept = |entries: &[Entry], profile: &str| {
             let of_key = |e: &Entry| {
-                e.shared.as_ref().is_some_and(|s| s.cause == Cause::Credential && s.at == profile)
+                let of_card =
+                    e.refused.as_ref().is_some_and(|r| r.lacking == Lacking::Key && r.at == profile);
+                let of_task =
+                    e.shared.as_ref().is_some_and(|s| s.cause == Cause::Credential && s.at == profile);
+                of_task || of_card
             };
-            s.needs_you.iter().chain(&s.waiting).any(of_key)
+            entries.iter().any(of_key)
         };
-        let keys = refused_keys.iter().filter(|k| !is_kept(&k.profile)).map(|k| &k.says);
-        s.findings =
-            untold.chain(keys).chain(&cut).chain(&s.idle).map(|f| quote::line(f, MAX_LINE)).collect();
+        let keys: Vec<RefusedKey> =
+            refused_keys.into_iter().filter(|k| !is_kept(&s.needs_you, &k.profile)).collect();
+        // What a card asks is told with its task.
+        let of_card = |finding: &str| {
+            let asks = |f: &&Facts| s.needs_you.iter().any(|e| e.task == f.detail.task.id);
+            let cards = facts.iter().filter(asks).filter_map(Facts::open_card);
+            cards.into_iter().any(|card| is_about(finding, &card.task.id))
+        };
+        let to_mend = untold.iter().filter(|f| !s.passing.contains(**f) && !of_card(f));
+        s.to_mend = to_mend.map(|f| quote::line(f, MAX_LINE)).collect();
+        s.passing = untold
+            .iter()
+            .filter(|f| queue::is_wait(f) || of_card(f))
+            .map(|f| quote::line(f, MAX_LINE))
+            .collect();
+        let alone = keys.iter().filter(|k| !is_kept(&s.waiting, &k.profile));
+        let of_keys: Vec<String> = alone.map(|k| k.finding(now)).collect();
+        let all = untold.into_iter().chain(&of_keys).chain(&cut).chain(&s.idle);
+        s.findings = all.map(|f| quote::line(f, MAX_LINE)).collect();
+        // What a person is told of as a need is not a finding beside.
+        s.passing.extend(of_keys.iter().map(|f| quote::line(f, MAX_LINE)));
+        s.refused_keys = keys;
         s
     }
 
@@ -395,12 +458,16 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         says: Line::of(stand.says),
         more: stand.more.map(Line::of),
         since: unreached.map(|u| u.since).or(stuck.map(|s| s.since)).unwrap_or_else(|| f.since()),
-        asked: (stand.kind == Kind::NeedsPerson).then(|| f.asked()).flatten(),
+        asked: (stand.kind == Kind::NeedsPerson).then(|| f.anew()),
         until: stand.until.filter(|u| *u > f.now),
         due: stand.kind == Kind::Due,
         deeds,
         command,
         unattended: stand.unattended,
+        refused: (f.stopped_card().is_some_and(|(_, why)| why == Stopped::Refused))
+            .then(|| f.refused_orchestrators.clone())
+            .flatten()
+            .filter(|_| stand.unattended.is_some()),
         // What was undone is decided one by one.
         shared: (matches!(stand.kind, Kind::NeedsPerson | Kind::Waits | Kind::Due) && !is_stopped)
             .then(|| Shared::of(f).filter(|_| f.undone().is_none()))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::facts::{Facts, Take, Verdict};
+use super::facts::{Facts, Refused, Take, Verdict};
 use super::standing::{self, Kind};
 use super::summary::Shared;
 use super::{deeds, diagnosis, suggestions};
@@ -38,6 +38,7 @@ fn facts(detail: Detail) -> Facts {
         is_for_people: false,
         woke: None,
         no_orchestrator: None,
+        refused_orchestrators: None,
         is_passed_over: false,
         detail,
         reading: Reading::of(LogEnd::Absent, None),
@@ -873,6 +874,68 @@ fn a_card_that_stopped_is_told_with_what_lets_it_go_on() {
 }
 
 #[test]
+fn a_card_whose_orchestrators_are_all_refused_needs_a_person() {
+    let refused = || {
+        let (names, why) = (vec!["tuesday".to_owned()], "the key of tuesday is refused".to_owned());
+        Some(Refused { names, why, at: "tuesday".into(), lacking: Lacking::Key })
+    };
+    let says = "; the key of tuesday is refused, so nobody takes card t_0000caf1";
+    let held = json!({"hold": {"cause": "tuesday cannot take it", "until": NOW.0}});
+    let held = ours("scheduled", 60, "route-blocked", "no-orchestrator", held);
+    let gave_up = || event("gave_up", 60, json!({"error": "x"}));
+    for (status, events, who, refused, kind) in [
+        (Status::Scheduled, vec![held.clone()], "tuesday", refused(), Kind::NeedsPerson),
+        // It is tried again.
+        (Status::Ready, vec![], "tuesday", refused(), Kind::NeedsPerson),
+        (Status::Running, vec![], "tuesday", refused(), Kind::NeedsPerson),
+        (Status::Blocked, vec![gave_up()], "tuesday", refused(), Kind::NeedsPerson),
+        // Another decider has it, or none is refused for good.
+        (Status::Ready, vec![], "sol", refused(), Kind::Waits),
+        (Status::Scheduled, vec![held.clone()], "tuesday", None, Kind::Waits),
+    ] {
+        let mut f = task(Status::Blocked, vec![gave_up()]);
+        (f.detail.task.failures, f.refused_orchestrators) = (2, refused);
+        let mut card = detail("t_0000caf1", status.clone());
+        (card.events, card.task.created_at) = (events, ago(60));
+        card.task.assignee = Some(who.into());
+        f.card = Some(card);
+        let stand = standing::of(&f);
+        assert_eq!(stand.kind, kind, "{status} {who}: {stand:?}");
+        assert_eq!(stand.says.ends_with(says), kind == Kind::NeedsPerson, "{status}: {stand:?}");
+    }
+}
+
+#[test]
+fn what_stands_still_after_a_person_changed_it_is_asked_anew() {
+    let blocked = || event("blocked", 900, json!({"reason": "MIT or Apache?"}));
+    let unblocked = || event("unblocked", 600, json!({}));
+    let given = || event("assigned", 660, json!({"assignee": "lunna"}));
+    let mut made = task(Status::Ready, vec![]);
+    made.detail.task.created_at = ago(5_000);
+    for (f, seconds, why) in [
+        (made, 5_000, "nobody touched it"),
+        (task(Status::Blocked, vec![blocked()]), 900, "it was blocked"),
+        (
+            task(Status::Ready, vec![blocked(), given(), unblocked()]),
+            600,
+            "it was answered, with a typing error",
+        ),
+        (
+            task(Status::Blocked, vec![blocked(), given()]),
+            900,
+            "it is given to another one, and not answered",
+        ),
+        (
+            task(Status::Ready, vec![unblocked(), ours("requeued", 60, "heal", "dead-worker", json!({}))]),
+            600,
+            "a watcher is nobody",
+        ),
+    ] {
+        assert_eq!(f.anew(), ago(seconds), "{why}");
+    }
+}
+
+#[test]
 fn a_used_up_quota_is_one_also_behind_a_card_that_was_answered() {
     let of = json!({"by": "synthesize-distress", "watchbill": {"pass": "p", "card": "t_0000caf1", "cause": "quota"}});
     let claimed = event("claimed", 2_000, json!({}));
@@ -1115,6 +1178,8 @@ mod summary {
             counts,
             overview: None,
             refused_keys: Vec::new(),
+            passing: Default::default(),
+            refused_orchestrators: None,
         }
     }
 
@@ -1240,17 +1305,29 @@ mod summary {
     #[test]
     fn a_refused_key_is_told_once_whether_or_not_a_task_waits_for_it() {
         let of = |facts: Vec<Facts>, profile: &str| {
-            let key =
-                RefusedKey { profile: profile.into(), says: format!("the key of {profile} is refused") };
+            let key = RefusedKey { profile: profile.into(), at: None, since: ago(420) };
             let read = Read { findings: Vec::new(), refused_keys: vec![key], ..read_of(facts, &[]) };
-            Summary::of(read, ago(43_200), NOW).findings
+            let s = Summary::of(read, ago(43_200), NOW);
+            let needs = crate::needs::of_board(&s).into_iter().map(|n| n.key).collect::<Vec<_>>().join(" ");
+            assert_eq!(crate::needs::BoardNow::of(&s).findings, [""; 0], "it is a need");
+            (s.findings.join(""), needs)
         };
+        let said = |profile: &str| {
+            format!(
+                "the key of {profile} has been refused for 7m; put a working key into the configuration of {profile}"
+            )
+        };
+        let (luna, sol) = ("credential:default:luna", "credential:default:sol");
         let waits = || vec![named("t_00000001", held("credential"))];
-        assert_eq!(of(waits(), "luna"), Vec::<String>::new(), "its task says so");
-        assert_eq!(of(waits(), "sol"), ["the key of sol is refused"]);
-        assert_eq!(of(Vec::new(), "luna"), ["the key of luna is refused"]);
+        assert_eq!(of(waits(), "luna"), (String::new(), luna.to_owned()), "its task says so");
+        assert_eq!(of(waits(), "sol"), (said("sol"), format!("{luna} {sol}")));
+        assert_eq!(of(Vec::new(), "luna"), (said("luna"), luna.to_owned()));
         let quota = vec![named("t_00000001", held("quota"))];
-        assert_eq!(of(quota, "luna"), ["the key of luna is refused"]);
+        assert_eq!(of(quota, "luna"), (said("luna"), format!("quota:default:moon {luna}")));
+        // A task that gets to another profile in its turn needs nobody, but the key does, and stays the same need.
+        let mut turn = named("t_00000001", held("credential"));
+        turn.queued = Some(NOW);
+        assert_eq!(of(vec![turn], "luna"), (String::new(), luna.to_owned()));
     }
 
     #[test]

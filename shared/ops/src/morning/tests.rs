@@ -35,6 +35,7 @@ fn entry(id: &str, title: &str, says: &str) -> Entry {
         }),
         shared: None,
         unattended: None,
+        refused: None,
     }
 }
 
@@ -72,6 +73,9 @@ fn night() -> Summary {
         healed: vec![helped_one("t_00000005", Status::Done), helped_one("t_00000006", Status::Ready)],
         left_alone: vec![entry("t_00000007", "Later", "scheduled by maria")],
         findings: Vec::new(),
+        to_mend: Vec::new(),
+        passing: Default::default(),
+        refused_keys: Vec::new(),
         idle: None,
         unknown: Vec::new(),
         counts: Counts { done: 12, running: 4, ready: 2 },

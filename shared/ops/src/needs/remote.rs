@@ -71,6 +71,7 @@ impl Now {
     pub fn unseen(host: &str, says: &str, todo: &str, now: Time, since: Time) -> Now {
         let need = Need {
             asked: None,
+            about: Default::default(),
             key: format!("{UNSEEN}:{host}"),
             cause: UNSEEN.to_owned(),
             board: None,

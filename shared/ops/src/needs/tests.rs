@@ -3,6 +3,7 @@ use super::*;
 use crate::explain::summary::{Command, Shared, Together};
 use base::cause::Cause;
 use board::Status;
+use board::pause::Pause;
 
 const NOW: Time = board::testing::NOW;
 
@@ -37,6 +38,7 @@ fn entry(id: &str, shared: Option<(&str, Cause)>, minutes: i64) -> Entry {
         }),
         shared: shared.map(|(at, cause)| Shared { at: at.into(), cause }),
         unattended: None,
+        refused: None,
     }
 }
 
@@ -52,6 +54,9 @@ fn summary(needs_you: Vec<Entry>) -> Summary {
         healed: Vec::new(),
         left_alone: Vec::new(),
         findings: Vec::new(),
+        to_mend: Vec::new(),
+        passing: Default::default(),
+        refused_keys: Vec::new(),
         idle: None,
         unknown: Vec::new(),
         counts: Counts { done: 12, running: 4, ready: 2 },
@@ -331,7 +336,10 @@ fn what_waits_in_review_or_in_triage_is_one_need_each() {
         ),
         ("review:default", "2 tasks are in review, and nobody reviews them"),
         ("triage:default", "t_00000002 Tidy imports: in triage, and nobody specifies it"),
-        ("not-promoted:default", "t_00000007 Tidy imports: free to go on, and no dispatcher promotes it"),
+        (
+            "not-promoted:default:nova",
+            "t_00000007 Tidy imports: free to go on, and no dispatcher promotes it",
+        ),
         (
             "unknown-state:default",
             "2 tasks are in a state that this version does not know, and nobody looks after them",
@@ -420,4 +428,123 @@ fn a_task_that_runs_or_is_ready_is_not_counted_as_waiting_too() {
     s.waiting =
         vec![waits("t_1", Status::Running), waits("t_2", Status::Ready), waits("t_3", Status::Scheduled)];
     assert_eq!(BoardNow::of(&s).waiting, 1);
+}
+
+#[test]
+fn the_work_of_each_profile_that_nobody_starts_is_a_need_of_its_own() {
+    let of = |id: &str, who: Option<&str>| Entry {
+        assignee: who.map(str::to_owned),
+        unattended: Some(Unattended::Unclaimed),
+        ..entry(id, None, 90)
+    };
+    let said = |all: Vec<Entry>| -> Vec<(String, String)> {
+        of_tasks(&summary(all)).into_iter().map(|n| (n.key, n.says)).collect()
+    };
+    let luna = || ("unclaimed:own:luna", "t_00000001 Tidy imports: ready, and nobody claims it");
+    let nova = || ("unclaimed:own:nova", "2 tasks of nova are ready, and nobody claims them");
+    let any = || ("unclaimed:own:", "t_00000004 Tidy imports: ready, and nobody claims it");
+    for (all, want) in [
+        (&["luna"][..], vec![luna()]),
+        (&["luna", "nova", "nova"], vec![luna(), nova()]),
+        (&["luna", "nova", "nova", ""], vec![any(), luna(), nova()]),
+    ] {
+        let named = |who: &&str| Some(*who).filter(|who| !who.is_empty()).map(str::to_owned);
+        let all =
+            all.iter().enumerate().map(|(n, who)| of(&format!("t_0000000{}", n + 1), named(who).as_deref()));
+        let want: Vec<_> =
+            want.iter().map(|(key, says)| (key.replace(":own:", ":default:"), (*says).to_owned())).collect();
+        assert_eq!(said(all.collect()), want);
+    }
+    for (why, at) in [
+        (Unattended::NotStarted, "not-started:default:nova"),
+        (Unattended::Unseen, "dispatcher-unseen:default:nova"),
+        (Unattended::NotPromoted, "not-promoted:default:nova"),
+        (Unattended::Review, "review:default"),
+    ] {
+        let one = Entry { unattended: Some(why), ..entry("t_00000001", None, 90) };
+        assert_eq!(of_tasks(&summary(vec![one]))[0].key, at);
+    }
+}
+
+#[test]
+fn what_was_found_of_a_board_is_a_need_whose_key_no_figure_changes() {
+    let of = |said: &str| {
+        let mut s = summary(Vec::new());
+        (s.findings, s.to_mend) = (vec![said.into()], vec![said.into()]);
+        let text = lines(&now(of_board(&s), &s), Look { width: None, colour: false });
+        assert!(text.contains(": 1 thing needs you; ") && text.matches(said).count() == 1, "{text}");
+        let need = of_board(&s).remove(0);
+        assert_eq!((need.cause.as_str(), need.board.as_deref()), (FOUND, Some("default")));
+        need.key
+    };
+    let (one, later) = ("luna1 is odd (2), for 7m: see 06:00", "luna1 is odd (13), for 12h: see 18:15.");
+    assert_eq!(of(one), of(later));
+    assert_ne!(of(one), of(&one.replace("luna1", "luna2")));
+    // Not what ends by itself, and not what is told of a task.
+    let mut s = summary(Vec::new());
+    s.findings = vec!["host moon is silent".into(), "cards that wait: 1".into()];
+    s.passing.insert("cards that wait: 1".into());
+    assert!(of_board(&s).is_empty());
+    assert_eq!(BoardNow::of(&s).findings, ["host moon is silent"]);
+}
+
+#[test]
+fn cards_that_a_refused_orchestrator_cannot_take_say_what_it_lacks() {
+    use crate::explain::summary::Refused;
+    for (lacking, at, todo) in [
+        (Lacking::Key, "tuesday", "put a working key into the configuration of tuesday, or name "),
+        (Lacking::Quota, "moon", "moon needs money or a new quota, or name another orchestrator "),
+    ] {
+        let refused = Refused { names: vec!["tuesday".into()], why: "no".into(), at: at.into(), lacking };
+        let wait = Entry {
+            says: "blocked; the key of tuesday is refused, so nobody takes card t_0000caf1".into(),
+            unattended: Some(Unattended::NoOrchestrator),
+            refused: Some(refused),
+            ..entry("t_00000001", None, 90)
+        };
+        let missing = Entry { unattended: wait.unattended, ..entry("t_00000002", None, 90) };
+        let needs = of_tasks(&summary(vec![wait, missing]));
+        let keys: Vec<&str> = needs.iter().map(|n| n.key.as_str()).collect();
+        let key = format!("no-orchestrator:default:{}:{at}", lacking.cause());
+        assert_eq!(keys, ["no-orchestrator:default", key.as_str()]);
+        // No command on its task does anything about that.
+        assert_eq!(needs[1].run, None);
+        assert!(needs[1].todo.as_ref().is_some_and(|t| t.starts_with(todo)), "{needs:?}");
+    }
+}
+
+#[test]
+fn a_pause_is_a_need_where_nobody_ended_it_and_work_waits_for_it() {
+    let hours = |n: i64| Some(NOW.plus(-3_600 * n));
+    let pause = |since: Option<Time>| Pause { since, by: Some("anna".into()), ..Pause::default() };
+    let until = Pause { until: Some(NOW.plus(60)), ..pause(hours(9)) };
+    let moved = Pause::of_move("pg", None, NOW.plus(-90_000), None);
+    for (pause, waits, due, want, why) in [
+        (pause(hours(9)), 120, true, true, "it was forgotten"),
+        (pause(hours(2)), 120, true, true, "for two hours"),
+        (pause(None), 120, true, true, "an empty file has no begin"),
+        (pause(hours(1)), 600, true, false, "it is a short one"),
+        (pause(hours(9)), 119, true, false, "nothing has waited for long"),
+        (pause(hours(9)), 600, false, false, "nothing waits for a pass"),
+        (until, 600, true, false, "it ends by itself"),
+        (moved, 600, true, false, "the board was moved"),
+    ] {
+        let mut s = summary(Vec::new());
+        s.waiting = vec![Entry { due, ..entry("t_00000001", None, waits) }];
+        let need = of_pause(&s, &pause, "/srv/a b/kanban.db");
+        assert_eq!(need.is_some(), want, "{why}");
+        let Some(need) = need else { continue };
+        assert_eq!((need.key.as_str(), need.tasks.len()), ("board-paused:default", 1), "{why}");
+        assert_eq!(need.says, "paused by anna; 1 task waits for a pass");
+        assert_eq!(need.run.as_deref(), Some("watchbill unpause --db '/srv/a b/kanban.db'"));
+    }
+}
+
+#[test]
+fn a_board_that_no_pass_can_write_is_a_need() {
+    for id in ["board-too-old", "board-unwritable", "board-damaged", "board-split"] {
+        let found = finding(Severity::Error, id, "old", "no table of attempts");
+        let need = of_findings(&[found], Some("old")).remove(0);
+        assert_eq!((need.key, need.says), (format!("{id}:old"), "old: no table of attempts".to_owned()));
+    }
 }

@@ -18,6 +18,7 @@ fn need(key: &str, board: Option<&str>) -> Need {
         run: Some(format!("mend {key}")),
         todo: None,
         asked: None,
+        about: BTreeSet::new(),
     }
 }
 
@@ -26,6 +27,7 @@ fn board(name: &str) -> BoardNow {
         board: name.into(),
         paused: None,
         waiting: 0,
+        due: 0,
         healed: 0,
         counts: Counts::default(),
         findings: Vec::new(),
@@ -527,4 +529,57 @@ fn what_another_host_tells_is_told_here_from_when_this_one_is_to_tell_it() {
     assert_eq!(one(&mut book, 1_920, &["quota:default"], &["default"]).0, None);
     assert_eq!(one(&mut book, 9_000, &[], &["default"]).0, None, "it ended there");
     assert_eq!(one(&mut book, 9_060, &["quota:default"], &[]).0, said("quota:default", ""));
+}
+
+#[test]
+fn one_more_of_what_a_need_is_about_is_told_and_one_less_is_not() {
+    let (mut book, target) = (Book::default(), anybody());
+    let at = |seconds: i64, about: &[&str]| {
+        let mut now = at(seconds, if about.is_empty() { &[] } else { &["pass-overdue"] });
+        now.needs.iter_mut().for_each(|n| n.about = about.iter().map(|a| (*a).to_owned()).collect());
+        now
+    };
+    let budget = "budget-check";
+    for (seconds, about, is_told, why) in [
+        (0, &[budget][..], true, "it begins"),
+        (60, &[budget], false, "it lasts"),
+        (120, &[budget, "heal", "route-blocked"], true, "two more"),
+        (180, &[budget, "heal", "route-blocked"], false, "they last"),
+        (240, &["heal"], false, "two less"),
+        (400, &["heal", budget], false, "one is back at once"),
+        (460, &["heal"], false, "and away"),
+        (800, &["heal", budget], true, "back after it was over"),
+        (860, &[budget], false, "another one is over"),
+        (920, &["disk"], true, "one for another"),
+        (2_000, &[], false, "nothing is left"),
+        (2_300, &[], true, "that is told, too"),
+    ] {
+        let decision = pass(&mut book, &at(seconds, about), &target, Outcome::Accepted);
+        assert_eq!(told(&decision).is_some(), is_told, "{why}: {decision:?}");
+    }
+    // What an earlier version told does not begin again.
+    let mut book = Book::default();
+    pass(&mut book, &at(0, &[budget]), &target, Outcome::Accepted);
+    let kept =
+        serde_json::to_string(&book).unwrap().replace(r#""about":{"budget-check":null}"#, r#""asked":null"#);
+    let kept = kept.replacen(r#""asked":null,"asked":null"#, r#""asked":null"#, 1);
+    let mut old = Book::read(&kept).unwrap();
+    assert!(!kept.contains("about"));
+    assert_eq!(pass(&mut old, &at(60, &[budget, "heal"]), &target, Outcome::Accepted), Decision::Quiet);
+    assert!(told(&pass(&mut old, &at(120, &[budget, "heal", "disk"]), &target, Outcome::Accepted)).is_some());
+}
+
+#[test]
+fn a_board_on_which_work_waits_for_the_end_of_a_pause_is_not_well() {
+    for (paused, due, want) in [(true, 5, Kind::Over), (true, 0, Kind::Well), (false, 5, Kind::Well)] {
+        let (mut book, target) = (Book::default(), anybody());
+        pass(&mut book, &at(0, &["quota:default:moon"]), &target, Outcome::Accepted);
+        let on = |seconds| {
+            let mut now = at(seconds, &[]);
+            (now.boards[1].paused, now.boards[1].due) = (paused.then(|| "paused".to_owned()), due);
+            now
+        };
+        pass(&mut book, &on(60), &target, Outcome::Accepted);
+        assert_eq!(kind(&pass(&mut book, &on(400), &target, Outcome::Accepted)), Some(want));
+    }
 }

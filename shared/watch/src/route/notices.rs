@@ -8,6 +8,7 @@ use base::quote;
 use base::time::words;
 use board::{Detail, EventKind, Rule, Status, StepAction, hermes};
 use card::{self, id_word};
+use policy::cards::queue::NOBODY_TAKES;
 use policy::needs_operator::NO_ASSIGNEE;
 use policy::routing::moving::Why;
 use policy::{authorship, remedy};
@@ -45,9 +46,7 @@ impl<'a> Rules<'a> {
         }
         let Some(name) = orchestrators.first() else { return };
         let (why, mend) = remedy::no_orchestrator(name, self.is_unlisted(name));
-        self.notice(format!(
-            "{why}, so nobody takes cards; {mend}, or name another one (distress.orchestrator)"
-        ));
+        self.notice(format!("{why}{NOBODY_TAKES}{mend}, or name another one (distress.orchestrator)"));
     }
 
     /// Whether a profile exists, and the dispatcher does not start it.
