@@ -1,5 +1,6 @@
 //! The look that `status`, `check` and `page` take at everything: the watchers, every board, and what each task needs.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::doctor::look::{self, Eyes};
@@ -91,6 +92,7 @@ pub(super) fn refused(common: &Common, why: &Error) -> Result<Now> {
         run: Some("watchbill doctor".into()),
         todo: None,
         asked: None,
+        about: BTreeSet::new(),
     };
     Ok(Now {
         now: here.now,

@@ -288,8 +288,9 @@ pub(super) struct Descendant {
     pub(super) has_ended: bool,
 }
 
-/// Everything in the process group of a child of ours, what this process adopted where it adopts, and their descendants; not the
-/// child itself, nor the harness of another task. They need no mark in their environment. The child leads the group, so that its number is no other one's while a member is there.
+/// Everything in the process group of a child of this process, what this process adopted where it adopts, and their descendants; not
+/// the child itself, nor the harness of another task. They need no mark in their environment. The child leads the group, so that no
+/// other process gets its number while a member is there.
 pub(super) fn started_by(root: &Path, child: i64, adopts: bool) -> io::Result<Vec<Descendant>> {
     let all = stats(root)?;
     let harness = format!("{HARNESS}=");

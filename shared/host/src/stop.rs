@@ -174,7 +174,7 @@ impl Host {
         set_child_subreaper(Some(getpid())).map_err(|e| Reason::of(what, e))
     }
 
-    /// What a child of ours started: what is in its process group, was adopted by this process, or descends from such. The child must
+    /// What a child of this process started: what is in its process group, was adopted by this process, or descends from such. The child must
     /// lead a process group of its own. Those that ended are collected.
     ///
     /// # Errors
@@ -198,7 +198,7 @@ impl Host {
         proc::words(&self.proc, pid)
     }
 
-    /// Ends what a child of ours started. A process is known by its start, read while a pidfd holds it.
+    /// Ends what a child of this process started. A process is known by its start, read while a pidfd holds it.
     fn sweep_started(&self, child: i64) -> Result<(), Reason> {
         for round in 0..ROUNDS {
             let left = self.left_by_child(child)?.alive;

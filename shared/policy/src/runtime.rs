@@ -89,7 +89,7 @@ pub struct Runtime {
     /// not exist, or is not listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_assignee: Option<String>,
-    /// Names that are no profiles and take ready tasks all the same: terminals, as [`crate::dispatcher::lanes`] sees them.
+    /// Names that are no profiles and take ready tasks all the same: terminals, as `lanes` of the dispatcher module sees them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub lanes: BTreeSet<String>,
     /// Why none of its settings is known: its `config.yaml` is there and cannot be read, or is not valid YAML.

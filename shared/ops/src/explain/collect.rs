@@ -13,7 +13,7 @@ use base::cause::Cause;
 use base::count::things_or;
 use base::error::{Error, Kind, Result};
 use base::registry::{HEAL, NAMES, ROUTE_BLOCKED};
-use base::time::{Time, words};
+use base::time::Time;
 use board::kept::Kept;
 use board::{self, Board, BoardId, Detail, Event, EventKind, Link, Rule, Status, Step, Task, discover};
 use config::Config;

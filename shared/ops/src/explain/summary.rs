@@ -29,8 +29,8 @@ use card::task_word;
 use logs::LogEnd;
 use logs::provider::Id;
 use page::Overview;
-use policy::decision::About;
 use policy::cards::queue;
+use policy::decision::About;
 use policy::needs_operator;
 use policy::remedy::Lacking;
 use policy::routing::moving::held_provider;
@@ -359,7 +359,7 @@ impl Summary {
         // A task that stands still since something of it is unreadable may need the operator, until the operator is asked.
         let is_asked = |id: &str| s.needs_you.iter().any(|e| e.task == id);
         let stopped = facts.iter().map(|f| f.detail.task.id.as_str()).filter(|id| !is_asked(id));
-        let is_about = |what: &String, id: &str| about.get(what).is_some_and(|tasks| tasks.contains(id));
+        let is_about = |what: &str, id: &str| about.get(what).is_some_and(|tasks| tasks.contains(id));
         let unseen = stopped.filter_map(|id| blind.iter().find(|what| is_about(what, id)));
         let unseen: BTreeSet<&String> = unseen.collect();
         s.unknown.extend(unseen.into_iter().map(|what| quote::line(what, MAX_LINE)));
