@@ -27,7 +27,7 @@ pub use freezer::Frozen;
 pub use machine::View;
 use proc::ProcFs;
 pub use proc::{Kin, Marks, Probe, Process, Processes, Scan};
-pub use stop::{Left, OwnChild};
+pub use stop::OwnChild;
 pub use types::{
     Ask, AtWork, Birth, Boot, Freed, Holders, HostFacts, HostPolicy, Life, Look, Orphan, PidNamespace, Proof,
     Recheck, Recorded, Split, Started, Target,

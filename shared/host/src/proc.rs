@@ -314,17 +314,26 @@ fn stats(root: &Path) -> io::Result<BTreeMap<i64, Stat>> {
         };
         match whole(&root.join(pid.to_string()).join("stat")) {
             Ok(stat) => all.extend(parse_stat(&lossy(&stat)).map(|stat| (pid, stat))),
-            Err(e) if vanished(&e) => {}
+            // That of another user, where `/proc` hides it: no signal of this process could reach it.
+            Err(e) if vanished(&e) || e.kind() == io::ErrorKind::PermissionDenied => {}
             Err(e) => return Err(e),
         }
     }
     Ok(all)
 }
 
-/// The children of this process.
-pub(super) fn children(root: &Path) -> io::Result<Vec<i64>> {
-    let us = own_pid();
-    Ok(stats(root)?.into_iter().filter(|(_, stat)| stat.parent == us).map(|(pid, _)| pid).collect())
+/// The children of this process, by its threads; `None` where the kernel does not list them (proc_tid_children(5)).
+pub(super) fn own_children(root: &Path) -> Option<Vec<i64>> {
+    let mut all = Vec::new();
+    for thread in fs::read_dir(root.join("self/task")).ok()?.flatten() {
+        match fs::read_to_string(thread.path().join("children")) {
+            Ok(list) => all.extend(list.split_whitespace().filter_map(|pid| pid.parse::<i64>().ok())),
+            // A thread that ended meanwhile.
+            Err(_) if !thread.path().exists() => {}
+            Err(_) => return None,
+        }
+    }
+    Some(all)
 }
 
 /// The arguments of a process; none where they cannot be read.

@@ -33,21 +33,6 @@ const HARNESS: Duration = Duration::from_secs(40);
 /// How often it is looked for what a worker left running.
 const ROUNDS: usize = 4;
 
-/// What a child of our own started.
-#[derive(Debug, Default)]
-pub struct Left {
-    pub(super) alive: Vec<Descendant>,
-    /// Those that ended and were ours to collect.
-    pub ended: Vec<(i64, ExitStatus)>,
-}
-
-impl Left {
-    /// The pids of those that live.
-    pub fn alive(&self) -> impl Iterator<Item = i64> {
-        self.alive.iter().map(|p| p.pid)
-    }
-}
-
 /// A child of our own, held so that another thread can stop it: its number is nobody else's, even after it was waited for.
 #[derive(Debug)]
 pub struct OwnChild {
@@ -159,38 +144,47 @@ impl Host {
     }
 
     /// Has this process adopt what its children leave behind, so that [`Host::left_by_child`] finds it. Not where it has children
-    /// already, as after `helper & exec`: what theirs leave behind could not be told from it.
+    /// already, as after `helper & exec`: what theirs leave behind could not be told from it. Nor where the kernel does not list them.
     ///
     /// # Errors
-    /// The kernel refuses, or does not show its processes.
+    /// The kernel refuses.
     pub fn adopt(&self) -> Result<(), Reason> {
         if child_subreaper().is_ok_and(|set| set.is_some()) {
             return Ok(());
         }
         let what = "what the command leaves behind cannot be adopted";
-        if !proc::children(&self.proc).map_err(|e| Reason::of(what, e))?.is_empty() {
+        if proc::own_children(&self.proc).is_none_or(|children| !children.is_empty()) {
             return Ok(());
         }
         set_child_subreaper(Some(getpid())).map_err(|e| Reason::of(what, e))
     }
 
-    /// What a child of this process started: what is in its process group, was adopted by this process, or descends from such. The child must
-    /// lead a process group of its own. Those that ended are collected.
+    /// What a child of this process started and that lives: what is in its process group, was adopted by this process, or descends from
+    /// such. The child must lead a process group of its own.
     ///
     /// # Errors
     /// Why that is not known, in words.
-    pub fn left_by_child(&self, child: i64) -> Result<Left, Reason> {
+    pub fn left_by_child(&self, child: i64) -> Result<Vec<i64>, Reason> {
+        Ok(self.started_by(child)?.iter().map(|p| p.pid).collect())
+    }
+
+    fn started_by(&self, child: i64) -> Result<Vec<Descendant>, Reason> {
         let adopts = child_subreaper().is_ok_and(|set| set.is_some());
         let all = proc::started_by(&self.proc, child, adopts)
             .map_err(|e| Reason::of("the process list is not complete", e))?;
-        let (ended, alive): (Vec<_>, Vec<_>) = all.into_iter().partition(|p| p.has_ended);
-        let collected = |p: Descendant| {
-            // That of another parent is not ours to collect, which the kernel says.
-            let pid = Pid::from_raw(i32::try_from(p.pid).ok()?)?;
-            let (_, status) = waitpid(Some(pid), WaitOptions::NOHANG).ok()??;
-            Some((p.pid, ExitStatus::from_raw(status.as_raw())))
+        Ok(all.into_iter().filter(|p| !p.has_ended).collect())
+    }
+
+    /// Collects what this process adopted and that ended, and says how. Until then a program that asks for it sees that it is there.
+    /// `child` is left out.
+    pub fn collect_adopted(&self, child: i64) -> Vec<(i64, ExitStatus)> {
+        let collected = |pid: i64| {
+            let id = Pid::from_raw(i32::try_from(pid).ok()?)?;
+            let (_, status) = waitpid(Some(id), WaitOptions::NOHANG).ok()??;
+            Some((pid, ExitStatus::from_raw(status.as_raw())))
         };
-        Ok(Left { ended: ended.into_iter().filter_map(collected).collect(), alive })
+        let children = proc::own_children(&self.proc).unwrap_or_default();
+        children.into_iter().filter(|pid| *pid != child).filter_map(collected).collect()
     }
 
     /// The arguments of a process; none where they cannot be read.
@@ -201,7 +195,7 @@ impl Host {
     /// Ends what a child of this process started. A process is known by its start, read while a pidfd holds it.
     fn sweep_started(&self, child: i64) -> Result<(), Reason> {
         for round in 0..ROUNDS {
-            let left = self.left_by_child(child)?.alive;
+            let left = self.started_by(child)?;
             let Some(first) = left.first() else { return Ok(()) };
             if round + 1 == ROUNDS {
                 return Err(

@@ -23,6 +23,8 @@ use logs::operator_patterns::Patterns;
 use logs::provider::{self, PROFILES};
 use logs::{Evidence, LogEnd, Reading, hermes as hermes_log};
 
+/// A dispatcher that did something within these seconds is taken for alive.
+pub const TICKED: i64 = 600;
 /// Seconds between two ticks of a gateway's dispatcher unless configured.
 const INTERVAL: i64 = 60;
 

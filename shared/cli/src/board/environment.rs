@@ -51,10 +51,10 @@ impl Own {
     }
 }
 
-/// Starts this program anew, marked as a harness and without what the environment says of a task: where a worker started it for another
-/// task, it would be stopped with that worker.
+/// Starts this program anew where a worker started it as the harness of another task, marked as one and without what the environment
+/// says of its own task: it would be stopped with that worker.
 pub(super) fn leave_own_task() {
-    if std::env::var_os(HARNESS).is_some() {
+    if Own::here().is_none() {
         return;
     }
     let (Ok(program), mut words) = (std::env::current_exe(), std::env::args_os()) else { return };

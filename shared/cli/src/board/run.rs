@@ -58,6 +58,8 @@ const BUSY: Duration = Duration::from_secs(600);
 /// The same once it was told to stop, for each of two looks: a supervisor kills it soon after (`TimeoutStopSec=30` of the unit, of which the
 /// command had ten).
 const BUSY_TOLD: Duration = Duration::from_secs(9);
+/// How soon a command ends, in seconds, that has put another one into the background.
+const WRAPPER: i64 = 2;
 /// After this time it is said that the end of a command waits to be written.
 const SOON: Duration = Duration::from_secs(2);
 /// How soon a heartbeat is tried again that did not reach a board which several hosts share.
@@ -126,7 +128,7 @@ struct Work {
 /// What goes on of a command that ended.
 #[derive(Default)]
 struct GoesOn {
-    /// When that was first seen, by the boot clock, in seconds.
+    /// When it was seen that it ended, by the boot clock, in seconds.
     since: Option<i64>,
     /// The last look, by the boot clock.
     looked: Option<i64>,
@@ -134,6 +136,14 @@ struct GoesOn {
     worker: Option<i64>,
     /// How that one ended, where this is known.
     status: Option<ExitStatus>,
+}
+
+impl GoesOn {
+    /// Notes how its worker ended, if it is among these.
+    fn collect(&mut self, ended: Vec<(i64, ExitStatus)>) {
+        let its = ended.into_iter().find(|(pid, _)| Some(*pid) == self.worker);
+        self.status = self.status.or(its.map(|(_, status)| status));
+    }
 }
 
 /// An end that the board does not take yet.
@@ -426,17 +436,23 @@ impl Hand<'_> {
         work.gate.open(work.run);
         let (mut began, mut start) = (self.here.host.boot_clock(), self.here.now);
         let (mut beat, mut wait, mut over, mut missed) = (began, every, None, false);
-        let mut on = GoesOn::default();
+        let (mut on, begun) = (GoesOn::default(), began);
         let end = loop {
             let ended = work.gate.child.try_wait().map_err(|e| Error::io("the command", &e))?;
             if fence.as_ref().is_some_and(Fence::stops) {
                 break End::Unheard;
             }
             if work.told.load(Ordering::Relaxed) {
-                break End::Told;
+                // It failed before, and only what it left was waited for.
+                let failed = ended.filter(|status| !status.success() && on.worker.is_some());
+                if failed.is_some() {
+                    drop(self.here.host.stop_child(&mut work.gate.child, &work.task, work.run));
+                }
+                break failed.map_or(End::Told, End::Itself);
             }
+            on.collect(self.here.host.collect_adopted(work.gate.pid()));
             if let Some(status) = ended
-                && !self.goes_on(&work, status, ttl, &mut on)
+                && !self.goes_on(&work, status, (begun, ttl), &mut on)
             {
                 // Who stops a machine tells all of its processes at once.
                 std::thread::sleep(LOOK);
@@ -448,10 +464,6 @@ impl Hand<'_> {
             if at - beat >= wait && fence.as_ref().is_none_or(|fence| fence.holds(at)) {
                 beat = at;
                 self.here.now = self.clock(start, began);
-                if ended.is_none() {
-                    // Collects what was adopted and ended.
-                    drop(self.here.host.left_by_child(work.gate.pid()));
-                }
                 let found = self.beat(&work, ttl);
                 if let (Beat::Missed(why), true, false) = (&found, shared, missed) {
                     let line = refused(&work.task, format!("no heartbeat: {why}; tried again every 5s"));
@@ -477,6 +489,9 @@ impl Hand<'_> {
             std::thread::sleep(LOOK);
         };
         let stopped = fence.and_then(Fence::end);
+        // The fence stopped what went on of a command that had ended.
+        let is_cut = stopped.is_some() && on.worker.is_some();
+        let end = if is_cut && matches!(end, End::Itself(_)) { End::Unheard } else { end };
         self.here.now = self.clock(start, began);
         self.reopen();
         match end {
@@ -495,46 +510,69 @@ impl Hand<'_> {
         }
     }
 
-    /// Whether a command that ended works on all the same, in a process that it started. A wrapper such as `setsid` ends at once and
-    /// leaves the command itself. One that failed may leave its agent, which would write beside the next attempt: that is waited for as
-    /// long as `heal` waits for what a dead worker left. What names its run is for `heal` to wait for.
-    fn goes_on(&mut self, work: &Work, status: ExitStatus, ttl: i64, on: &mut GoesOn) -> bool {
+    /// Whether a command that ended works on all the same, in a process that it started. `setsid` ends at once and leaves the command
+    /// itself. One that failed may leave its agent, which would write beside the next attempt: that is waited for as
+    /// long as `heal` waits for what a dead worker left. What names its run is for `heal` to wait for. `began`: when it was started, by
+    /// the boot clock.
+    fn goes_on(
+        &mut self,
+        work: &Work,
+        status: ExitStatus,
+        (began, ttl): (i64, i64),
+        on: &mut GoesOn,
+    ) -> bool {
         let host = &self.here.host;
         let now = host.boot_clock();
         if on.looked == Some(now) {
             return true;
         }
         on.looked = Some(now);
+        let since = *on.since.get_or_insert(now);
+        if status.success() && since - began > WRAPPER {
+            return false;
+        }
         let Ok(left) = host.left_by_child(work.gate.pid()) else { return false };
         let worker = if status.success() {
-            on.status = left.ended.iter().find(|(pid, _)| Some(*pid) == on.worker).map(|(_, status)| *status);
-            left.alive().find(|pid| is_command(&host.words_of(*pid), &work.gate.line))
+            match on.worker {
+                Some(pid) => left.contains(&pid).then_some(pid),
+                None => left.into_iter().find(|pid| is_wrapped(&host.words_of(*pid), &work.gate.line)),
+            }
         } else {
             let Ok(named) = host.left_by_run(&work.task, work.run) else { return false };
-            left.alive().find(|pid| !named.contains(pid))
+            left.into_iter().find(|pid| !named.contains(pid))
         };
         let Some(worker) = worker else { return false };
         let wait = span::seconds(self.config.heal.orphan_wait);
-        let is_first = on.since.is_none();
-        let since = *on.since.get_or_insert(now);
-        if is_first && !status.success() {
+        if on.worker.is_none() {
+            // Its worker may have said that it is done.
+            if self.look(&work.task).is_ok_and(|seen| !work.holds(&seen)) {
+                return false;
+            }
             let (how, most) = (how_ended(status), fence::long(wait));
-            let line =
-                format!("{how}, but process {worker} that it started still runs: waits {most} at most");
+            let line = match status.success() {
+                true => format!("its command works on in the background, as process {worker}"),
+                false => {
+                    format!("{how}, but process {worker} that it started still runs: waits {most} at most")
+                }
+            };
             warn(&refused(&work.task, line).to_string());
         }
         if on.worker.replace(worker) != Some(worker) {
-            self.is_worked_on_by(work, worker, ttl);
+            self.is_worked_on_by(work, worker, ttl, status.success());
         }
         status.success() || now - since < wait
     }
 
     /// Records a process as the worker of a task: of the one before it `heal` would see that it is gone. Where the board does not take
-    /// that, `heal` waits for the heartbeats of this harness.
-    fn is_worked_on_by(&mut self, work: &Work, pid: i64, ttl: i64) {
+    /// that, `heal` waits for the heartbeats of this harness. What a failed command left is its worker as long as this harness waits:
+    /// the claim does not name it, or no later attempt would begin beside it.
+    fn is_worked_on_by(&mut self, work: &Work, pid: i64, ttl: i64, is_command: bool) {
         let Ok(seen) = self.look(&work.task) else { return };
         if work.holds(&seen) {
-            let (trail, fingerprint) = self.of_worker("run", pid, &work.gate);
+            let (mut trail, fingerprint) = self.of_worker("run", pid, &work.gate);
+            if !is_command {
+                trail.more.clear();
+            }
             let expires = self.here.now.plus(ttl);
             let mut changes = hermes::taken_over(&seen, &work.lock, expires, pid, &trail);
             hermes::fingerprint(&mut changes, fingerprint);
@@ -699,7 +737,7 @@ impl Hand<'_> {
             return Err(refused(id, format!("{why}: its claim was released, and it goes on after that")));
         }
         if let Some(left) =
-            self.here.host.left_by_child(work.gate.pid()).ok().and_then(|left| left.alive().next())
+            self.here.host.left_by_child(work.gate.pid()).ok().and_then(|left| left.first().copied())
         {
             warn(&format!("{id}: process {left} that its command started still runs"));
         }
@@ -966,18 +1004,21 @@ pub(crate) fn runnable(command: &OsStr) -> Result<()> {
     }
 }
 
-/// Whether the arguments of a process are a command, or what a wrapper in its front started: `agent -x` of `nice setsid agent -x`. A
-/// script has its interpreter before it.
-fn is_command(words: &[OsString], line: &[OsString]) -> bool {
-    let is_name = |word: &OsString, name: &OsString| {
-        word == name || Path::new(word).file_name() == Path::new(name).file_name()
+/// Whether the arguments of a process are those of what `setsid` was to start: it forks where it leads a process group (setsid(1)), as each
+/// command here does and none does at a prompt. A script has its interpreter in its front.
+fn is_wrapped(words: &[OsString], line: &[OsString]) -> bool {
+    let name_of = |word: &OsString| Path::new(word).file_name().map(OsStr::to_owned);
+    let Some(at) = line.iter().position(|word| Path::new(word).file_name() == Some(OsStr::new("setsid")))
+    else {
+        return false;
     };
-    let is = |words: &[OsString], line: &[OsString]| match (words, line) {
-        ([word, words @ ..], [name, line @ ..]) => is_name(word, name) && words == line,
+    let behind = &line[at + 1..];
+    let flags = behind.iter().take_while(|word| word.as_encoded_bytes().starts_with(b"-")).count();
+    let is = |words: &[OsString]| match (words, &behind[flags..]) {
+        ([word, words @ ..], [name, line @ ..]) => name_of(word) == name_of(name) && words == line,
         _ => false,
     };
-    (0..line.len())
-        .any(|from| is(words, &line[from..]) || words.get(1..).is_some_and(|w| is(w, &line[from..])))
+    is(words) || words.get(1..).is_some_and(is)
 }
 
 fn runs(path: &Path) -> bool {

@@ -18,10 +18,10 @@ use config::Config;
 use host::Split;
 use policy::cards::writer::orchestrators;
 use policy::clock::{self, FUTURE, Newest};
-use policy::dispatcher::{self, TICKED, is_tick};
+use policy::dispatcher::{self, is_tick};
 use policy::remedy::{self, Lacking};
 use policy::runtime::gateway::Gone;
-use policy::runtime::{Dispatcher, Runtime};
+use policy::runtime::{Dispatcher, Runtime, TICKED};
 
 /// How far back the work of a dispatcher is looked for, in seconds, and in how many events.
 const BACK: i64 = 7 * 86_400;

@@ -32,14 +32,14 @@ use policy::cards::queue::{self, Places};
 use policy::cards::writer::deciders;
 use policy::clock::{self, is_within};
 use policy::decision::is_of_clock;
-use policy::dispatcher::{self, InTurn, MAX_TICKS, TICKED, is_tick};
+use policy::dispatcher::{self, InTurn, MAX_TICKS, is_tick};
 use policy::endless::{self, Endless};
 use policy::remedy::{self, Lacking};
 use policy::routing;
 use policy::routing::facts::{About, Routing};
 use policy::routing::reach::{self, Unreached};
 use policy::routing::router::Router;
-use policy::runtime::{Dispatcher, Runtime};
+use policy::runtime::{Dispatcher, Runtime, TICKED};
 use policy::{Pass, Profiles, World};
 use watch::{Visit, Watcher, each};
 

@@ -10,9 +10,9 @@ use card::task_word;
 use host::Life;
 use policy::authorship::our_hold;
 use policy::clock::WAKING;
-use policy::dispatcher::{PASSED_OVER, TICKED};
+use policy::dispatcher::PASSED_OVER;
 use policy::endless::Endless;
-use policy::runtime::Dispatcher;
+use policy::runtime::{Dispatcher, TICKED};
 
 /// Seconds for which a worker may be unknown and silent before a person is told, as long as a log that cannot be read stops a task.
 const BLIND: i64 = 6 * 3_600;

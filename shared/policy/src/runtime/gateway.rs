@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::dispatcher::TICKED;
+use super::TICKED;
 use base::time::Time;
 use board::{BoardId, Event, EventKind, claimer_pid};
 use host::{Holders, Host};

@@ -56,7 +56,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         return Ok(seen);
     }
     seen.clock_fault = clock::fault(world, pass, &mut lately)?;
-    let mut runtime = dispatcher::runtime(world, &lately, now);
+    let mut runtime = (world.runtime)();
     runtime.lanes = dispatcher::lanes(world.board, &rows, &runtime, now)?;
     let ids = |keep: &dyn Fn(&Task) -> bool| -> Vec<String> {
         rows.iter().filter(|t| keep(t)).map(|t| t.id.clone()).collect()

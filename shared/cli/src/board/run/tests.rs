@@ -328,3 +328,22 @@ fn an_end_that_cannot_be_written_waits_a_while_and_no_longer_than_a_supervisor()
     assert!(later.waits(&work, &busy) && later.is_said);
     drop(work.gate.end());
 }
+
+#[test]
+fn what_a_wrapper_leaves_has_the_words_behind_it() {
+    let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+    for (line, left, is) in [
+        ("setsid agent -x", "agent -x", true),
+        ("nice setsid ./agent -x", "/bin/sh ./agent -x", true),
+        ("env A=1 setsid agent", "/usr/bin/agent", true),
+        ("setsid agent -x", "agent -y", false),
+        ("setsid agent", "gpg-agent", false),
+        ("npm start", "node server.js start", false),
+        ("./agent -p x --add-dir app", "app", false),
+        // A subshell, and a program that puts itself into the background.
+        ("agent -x", "agent -x", false),
+        ("./agent.sh", "/bin/sh ./agent.sh", false),
+    ] {
+        assert_eq!(is_wrapped(&words(left), &words(line)), is, "{line}: {left}");
+    }
+}
