@@ -81,9 +81,8 @@ pub(super) fn is_bare(hosts: &Hosts, common: &Common, loaded: &Loaded, metrics: 
 pub(super) fn refused(common: &Common, why: &Error) -> Result<Now> {
     let here = Here::look(common, &Config::default())?;
     let need = Need {
-        // As `doctor` calls it.
-        key: "config-invalid".into(),
-        cause: "config-invalid".into(),
+        key: needs::REFUSED.into(),
+        cause: needs::REFUSED.into(),
         board: None,
         says: printable(&redact(&format!("nothing runs: the configuration is refused: {why}"))),
         tasks: Vec::new(),

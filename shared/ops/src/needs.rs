@@ -23,6 +23,12 @@ use policy::remedy::Lacking;
 /// The cause of what watchers found of a board, and a person mends.
 pub const FOUND: &str = "finding";
 
+/// The cause where the configuration is refused, as `doctor` calls it: nothing else was looked at.
+pub const REFUSED: &str = "config-invalid";
+
+/// The causes of tasks that wait in one state, and have one need for each profile.
+pub const SPLIT: [&str; 4] = ["not-started", "dispatcher-unseen", "not-promoted", "unclaimed"];
+
 /// The finding that a board cannot be read.
 const UNREADABLE: &str = "board-unreadable";
 /// What `doctor` finds that keeps a board, or everything, from going on, and that a person can mend. A second timer, or a watcher that only
