@@ -325,6 +325,20 @@ fn a_refused_key_counts_the_same_everywhere_also_where_no_task_waits_for_it() {
 }
 
 #[test]
+fn a_row_with_a_wrong_time_is_a_need_as_long_as_doctor_only_warns_of_it() {
+    let b = watched();
+    b.add("t_00000001", "done");
+    b.sql(&format!(
+        "INSERT INTO task_events (task_id, kind, created_at) VALUES ('t_00000001', 'commented', {})",
+        now() * 1_000
+    ));
+    let said = status(&b, &[]).ok();
+    assert!(said.contains(": 1 thing needs you") && said.contains("in milliseconds"), "{said}");
+    let needs = keys(&b, &[]);
+    assert!(needs.len() == 1 && needs[0].starts_with("finding:default:"), "{needs:?}");
+}
+
+#[test]
 fn an_orchestrator_that_has_no_quota_left_needs_a_person_where_nobody_else_decides() {
     for (later, fallback, want) in
         [(600, "", false), (1_900, "", true), (1_900, "[orchestrator]\nfallbacks = [\"vega\"]\n", false)]

@@ -14,7 +14,7 @@ use base::redact::redact;
 use base::time::Time;
 use config::{Config, Loaded};
 use logs::cache::Cache;
-use ops::doctor::{self, Finding, StartersSeen, WatcherSeen};
+use ops::doctor::{self, Finding, Severity, StartersSeen, WatcherSeen};
 use ops::explain::{Lens, Summary};
 use ops::morning::Part;
 use ops::needs::{self, BoardNow, Need, Now};
@@ -125,9 +125,9 @@ impl OneBoard {
     /// What it asks of a person beside what `doctor` finds, with what is counted of it; `None` where it cannot be read.
     pub(super) fn asks(&self) -> Option<(Vec<Need>, BoardNow)> {
         let summary = self.summary.as_ref().ok()?;
-        // What is wrong with a whole board is a need already.
-        let is_need =
-            |said: &str| self.findings.iter().any(|f| needs::is_stopper(f) && said.starts_with(&f.what));
+        // What is wrong with a whole board is a need already, where it is an error.
+        let is_told = |f: &&Finding| needs::is_stopper(f) && f.severity == Severity::Error;
+        let is_need = |said: &str| self.findings.iter().filter(is_told).any(|f| said.starts_with(&f.what));
         let mut now = BoardNow::of(summary);
         now.findings.retain(|said| !is_need(said));
         let mut needs = needs::of_board(summary);
