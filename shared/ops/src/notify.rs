@@ -186,6 +186,11 @@ impl Book {
         }
     }
 
+    /// Whether something began that this target was not told.
+    pub fn begins(&self, now: &Now, elsewhere: &BTreeSet<String>) -> bool {
+        !self.message(now, elsewhere).began.is_empty()
+    }
+
     /// All that began and ended since the last message that was accepted.
     fn message(&self, now: &Now, elsewhere: &BTreeSet<String>) -> Message {
         let doubted_end = |key: &String| self.doubt.as_ref().is_some_and(|doubt| doubt.ended.contains(key));

@@ -350,6 +350,7 @@ fn quiet_hours_and_the_bound_of_an_hour_put_off_and_lose_nothing() {
     let mut book = Book::default();
     let decision = pass(&mut book, &at(0, &keys[..1]), &target, Outcome::Accepted);
     assert!(matches!(&decision, Decision::Wait { why, .. } if why == "quiet hours"), "{decision:?}");
+    assert!(book.begins(&at(60, &keys[..1]), &BTreeSet::new()));
     // What began and ended meanwhile is not told any more.
     assert_eq!(pass(&mut book, &at(8_000, &[]), &target, Outcome::Accepted), Decision::Quiet);
 }
@@ -671,6 +672,8 @@ fn a_board_on_which_work_waits_for_the_end_of_a_pause_is_not_well() {
             now
         };
         pass(&mut book, &on(60), &target, Outcome::Accepted);
+        book.observe(&on(400), |_| true);
+        assert!(!book.begins(&on(400), &BTreeSet::new()), "only its end is to be told");
         assert_eq!(kind(&pass(&mut book, &on(400), &target, Outcome::Accepted)), Some(want));
     }
 }
