@@ -308,7 +308,7 @@ fn place(why: Unattended, e: &Entry) -> String {
         (
             Unattended::NotStarted | Unattended::Unseen | Unattended::NotPromoted | Unattended::Unclaimed,
             _,
-        ) => format!(":{}", e.assignee.as_deref().unwrap_or_default()),
+        ) => format!(":{}", e.starter.as_deref().unwrap_or_default()),
         (Unattended::NoOrchestrator, Some(refused)) => format!(":{}:{}", refused.lacking.cause(), refused.at),
         _ => String::new(),
     }
@@ -392,7 +392,7 @@ fn of_unattended(
             )
         }
         (_, 1) => format!("{} {}: {what} it", first.task, first.title),
-        (_, n) => match first.assignee.as_deref().filter(|_| !is_one) {
+        (_, n) => match first.starter.as_deref().filter(|_| !is_one) {
             Some(who) => format!("{n} tasks of {who} are {what} them"),
             None => format!("{n} tasks are {what} them"),
         },
