@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::is_within;
 use crate::needs_operator::{self, SILENT, is_nobodys, untaken};
+pub use crate::runtime::gateway::TICKED;
 use crate::runtime::{Dispatcher, Runtime, gateway};
 use crate::{Profiles, World, authorship};
 use base::error::Result;
@@ -15,8 +16,6 @@ use config::span::seconds;
 
 /// Most events read for that.
 pub const MAX_TICKS: u32 = 4_000;
-/// A dispatcher that did something within these seconds is taken for alive.
-pub const TICKED: i64 = 600;
 
 /// A dispatcher that cron starts is seen by what it does alone, and does nothing while all places are taken: for so many seconds it
 /// is not missed while something runs.

@@ -4,11 +4,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::dispatcher::TICKED;
 use base::time::Time;
 use board::{BoardId, Event, EventKind, claimer_pid};
 use host::{Holders, Host};
 use logs::cache::Cache;
+
+/// A dispatcher that did something within these seconds is taken for alive.
+pub const TICKED: i64 = 600;
 
 /// Whether this machine starts a gateway as a service: systemd runs, and Hermes installed a unit for the system or for this user. In a
 /// container `hermes gateway start` exits with 0 and starts nothing.
