@@ -652,7 +652,7 @@ mod tests {
             change(&mut looks);
             assert_eq!((looks.at(late, &[]), looks.kept.len()), (vec![], 0));
         }
-        // What was written before the refusal is no new key.
+        // A file that was written before the refusal holds the old key.
         let mut looks = refused();
         (looks.profile.changed, looks.profile.keyed) = (Some(Time(1_000)), Some(Time(999)));
         assert_eq!(looks.at(late, &[]), here());
