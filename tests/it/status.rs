@@ -309,11 +309,33 @@ fn a_refused_key_counts_the_same_everywhere_also_where_no_task_waits_for_it() {
     ran(b.command("watchbill").args(["run", "--metrics"]).arg(&folder)).ok();
     let gauges = fs::read_to_string(folder.join("needs.prom")).unwrap();
     assert!(gauges.contains("watchbill_needs_person_causes{board=\"default\"} 1\n"), "{gauges}");
+    // Days do not mend it, also where nothing on the board tells of it any more.
+    let later = (now() + 3 * 86_400).to_string();
+    let named = |b: &TestBoard| keys(b, &["--now", &later]).iter().filter(|k| *k == key).count();
+    b.sql("DELETE FROM task_events; DELETE FROM task_runs");
+    assert_eq!(named(&b), 1);
     // A new key is in its place.
-    assert_eq!(
-        keys(&b, &["--now", &(now() + 3 * 86_400).to_string()]).iter().filter(|k| *k == key).count(),
-        0
-    );
+    let home = b.path().join("profiles/luna");
+    fs::create_dir_all(&home).unwrap();
+    assert_eq!(named(&b), 1);
+    fs::write(home.join(".env"), "KEY=sk-new").unwrap();
+    let written = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    fs::File::options().append(true).open(home.join(".env")).unwrap().set_modified(written).unwrap();
+    assert_eq!(named(&b), 0);
+}
+
+#[test]
+fn a_row_with_a_wrong_time_is_a_need_as_long_as_doctor_only_warns_of_it() {
+    let b = watched();
+    b.add("t_00000001", "done");
+    b.sql(&format!(
+        "INSERT INTO task_events (task_id, kind, created_at) VALUES ('t_00000001', 'commented', {})",
+        now() * 1_000
+    ));
+    let said = status(&b, &[]).ok();
+    assert!(said.contains(": 1 thing needs you") && said.contains("in milliseconds"), "{said}");
+    let needs = keys(&b, &[]);
+    assert!(needs.len() == 1 && needs[0].starts_with("finding:default:"), "{needs:?}");
 }
 
 #[test]

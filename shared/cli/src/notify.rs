@@ -237,7 +237,7 @@ fn elsewhere(shared: &mut [Shared], target: &str, renews: bool) -> BTreeSet<Stri
     others.collect()
 }
 
-/// Whether there is something to tell, and this is not the time for it.
+/// Whether something began, and this is not the time to tell it. An end is told by the host that told the begin.
 fn waits(
     mut book: Book,
     keys: &NotifyKeys,
@@ -247,7 +247,7 @@ fn waits(
 ) -> bool {
     book.leave(elsewhere);
     book.observe(now, is_gone);
-    matches!(book.decide(now, keys, elsewhere), Decision::Wait { .. })
+    book.begins(now, elsewhere) && matches!(book.decide(now, keys, elsewhere), Decision::Wait { .. })
 }
 
 /// Tells, once, that the configuration is refused, and so nothing runs. The targets stand in it: their tables alone may be right.

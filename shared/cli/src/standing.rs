@@ -14,7 +14,7 @@ use base::redact::redact;
 use base::time::Time;
 use config::{Config, Loaded};
 use logs::cache::Cache;
-use ops::doctor::{self, Finding, StartersSeen, WatcherSeen};
+use ops::doctor::{self, Finding, Severity, StartersSeen, WatcherSeen};
 use ops::explain::{Lens, Summary};
 use ops::morning::Part;
 use ops::needs::{self, BoardNow, Need, Now};
@@ -81,11 +81,13 @@ pub(super) fn is_bare(hosts: &Hosts, common: &Common, loaded: &Loaded, metrics: 
 pub(super) fn refused(common: &Common, why: &Error) -> Result<Now> {
     let here = Here::look(common, &Config::default())?;
     let need = Need {
-        // As `doctor` calls it.
-        key: "config-invalid".into(),
-        cause: "config-invalid".into(),
+        key: needs::REFUSED.into(),
+        cause: needs::REFUSED.into(),
         board: None,
-        says: printable(&redact(&format!("nothing runs: the configuration is refused: {why}"))),
+        says: printable(&redact(&format!(
+            "nothing runs: the configuration is refused: {}",
+            without_values(&why.to_string())
+        ))),
         tasks: Vec::new(),
         since: None,
         next: None,
@@ -103,6 +105,25 @@ pub(super) fn refused(common: &Common, why: &Error) -> Result<Now> {
         unknown: Vec::new(),
         is_remote: false,
     })
+}
+
+/// Why a configuration is refused, without the values that it quotes: one may be a password in the wrong place, and this leaves the machine.
+fn without_values(why: &str) -> String {
+    let begins = ["= \"", "holds \""];
+    let (mut rest, mut said) = (why, String::new());
+    while let Some(at) = begins.iter().filter_map(|begin| Some(rest.find(begin)? + begin.len())).min() {
+        said.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let mut is_escaped = false;
+        let end = rest.find(|c| {
+            let is_end = c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            is_end
+        });
+        said.push_str("...");
+        rest = &rest[end.unwrap_or(rest.len())..];
+    }
+    said + rest
 }
 
 /// One board.
@@ -126,9 +147,9 @@ impl OneBoard {
     /// What it asks of a person beside what `doctor` finds, with what is counted of it; `None` where it cannot be read.
     pub(super) fn asks(&self) -> Option<(Vec<Need>, BoardNow)> {
         let summary = self.summary.as_ref().ok()?;
-        // What is wrong with a whole board is a need already.
-        let is_need =
-            |said: &str| self.findings.iter().any(|f| needs::is_stopper(f) && said.starts_with(&f.what));
+        // What is wrong with a whole board is a need already, where it is an error.
+        let is_told = |f: &&Finding| needs::is_stopper(f) && f.severity == Severity::Error;
+        let is_need = |said: &str| self.findings.iter().filter(is_told).any(|f| said.starts_with(&f.what));
         let mut now = BoardNow::of(summary);
         now.findings.retain(|said| !is_need(said));
         let mut needs = needs::of_board(summary);
@@ -269,5 +290,25 @@ impl Standing {
     pub(super) fn code(&self) -> u8 {
         let is_whole = |b: &OneBoard| b.summary.as_ref().is_ok_and(|summary| summary.unknown.is_empty());
         if self.faults.is_empty() && self.boards.iter().all(is_whole) { 0 } else { Kind::Partial.code() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_value_of_a_refused_configuration_is_told() {
+        for (why, want) in [
+            (
+                r#"c.toml:2:4: board.db = "me:hunter2@db/a" is not absolute"#,
+                r#"c.toml:2:4: board.db = "..." is not absolute"#,
+            ),
+            (r#"x = "a\"b:c@d\\" is odd; y holds "p:q@r", not"#, r#"x = "..." is odd; y holds "...", not"#),
+            (r#"x = "torn"#, r#"x = "..."#),
+            (r#"no key "heal.grase"; is it "heal.grace"?"#, r#"no key "heal.grase"; is it "heal.grace"?"#),
+        ] {
+            assert_eq!(without_values(why), want);
+        }
     }
 }

@@ -48,6 +48,9 @@ pub struct Profile {
     /// When its `config.yaml` was last written; `None` where it has none.
     #[serde(skip)]
     pub written: Option<Time>,
+    /// When a file that may hold its key was last written by a person, as far as times of files tell; `None` where there is none.
+    #[serde(skip)]
+    pub keyed: Option<Time>,
     /// A hash over what decides in it: provider, model, endpoint and key. It is kept in memory and in our own state file only.
     #[serde(skip)]
     pub says: Option<u64>,
@@ -109,7 +112,7 @@ pub fn of(root: Option<&Path>, name: &str, config: &Config) -> Option<Profile> {
     let (ours, theirs) = (ours.cloned().unwrap_or_default(), theirs.unwrap_or_default());
     let other = is_other_provider(&ours, &theirs.profile);
     let conflict = conflict(name, &ours, &theirs.profile, other);
-    let (written, says) = (theirs.profile.written, theirs.profile.says);
+    let (written, keyed, says) = (theirs.profile.written, theirs.profile.keyed, theirs.profile.says);
     let unreadable = theirs.profile.unreadable.clone();
     let mut listed = theirs.profile.listed.clone();
     for (name, keys) in &config.providers {
@@ -126,6 +129,7 @@ pub fn of(root: Option<&Path>, name: &str, config: &Config) -> Option<Profile> {
         fallbacks: ours.fallbacks,
         listed,
         written,
+        keyed,
         says,
         conflict,
         ..Profile::default()

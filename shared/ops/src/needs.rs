@@ -23,6 +23,12 @@ use policy::remedy::Lacking;
 /// The cause of what watchers found of a board, and a person mends.
 pub const FOUND: &str = "finding";
 
+/// The cause where the configuration is refused, as `doctor` calls it: nothing else was looked at.
+pub const REFUSED: &str = "config-invalid";
+
+/// The causes of tasks that wait in one state, and have one need for each profile.
+pub const SPLIT: [&str; 4] = ["not-started", "dispatcher-unseen", "not-promoted", "unclaimed"];
+
 /// The finding that a board cannot be read.
 const UNREADABLE: &str = "board-unreadable";
 /// What `doctor` finds that keeps a board, or everything, from going on, and that a person can mend. A second timer, or a watcher that only
@@ -302,7 +308,7 @@ fn place(why: Unattended, e: &Entry) -> String {
         (
             Unattended::NotStarted | Unattended::Unseen | Unattended::NotPromoted | Unattended::Unclaimed,
             _,
-        ) => format!(":{}", e.assignee.as_deref().unwrap_or_default()),
+        ) => format!(":{}", e.starter.as_deref().unwrap_or_default()),
         (Unattended::NoOrchestrator, Some(refused)) => format!(":{}:{}", refused.lacking.cause(), refused.at),
         _ => String::new(),
     }
@@ -386,7 +392,7 @@ fn of_unattended(
             )
         }
         (_, 1) => format!("{} {}: {what} it", first.task, first.title),
-        (_, n) => match first.assignee.as_deref().filter(|_| !is_one) {
+        (_, n) => match first.starter.as_deref().filter(|_| !is_one) {
             Some(who) => format!("{n} tasks of {who} are {what} them"),
             None => format!("{n} tasks are {what} them"),
         },

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::doctor::{FAILING, Failing};
-use crate::needs::{Need, Now};
+use crate::needs::{Need, Now, REFUSED, SPLIT};
 use base::reason::Reason;
 use base::time::{Time, words};
 use config::NotifyKeys;
@@ -63,6 +63,9 @@ pub struct Episode {
     /// What it was about, each with since when that is gone; see [`Need::about`].
     #[serde(default)]
     about: BTreeMap<String, Option<Time>>,
+    /// It is to be told once more: it grew, was asked anew, or is back after it was over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    again: bool,
 }
 
 /// A message whose answer is not known.
@@ -143,17 +146,12 @@ impl Book {
         self.unseen = unseen(now).next().map(|_| self.unseen.filter(|since| *since <= at).unwrap_or(at));
         let blind = self.blind(now);
         let needs: Vec<&Need> = blind.iter().chain(&now.needs).collect();
-        // What is asked anew, or is back after it was over, begins again, also where its end could not be told.
-        self.open.retain(|e| {
-            let is_over = e.gone.is_some_and(|gone| at.since(gone) >= SETTLED);
-            let is_anew = |n: &&Need| {
-                let is_more = || e.is_more(n, at);
-                is_over || is_more() || e.asked.zip(n.asked).is_some_and(|(told, asked)| asked > told)
-            };
-            needs.iter().filter(|n| n.key == e.key).all(|n| !is_anew(n))
-        });
+        renamed(&mut self.open, &needs);
+        self.doubt.iter_mut().for_each(|doubt| renamed(&mut doubt.began, &needs));
         for episode in &mut self.open {
             let need = needs.iter().find(|n| n.key == episode.key);
+            // What is asked anew, or is back after it was over, begins again, also where its end could not be told.
+            episode.again |= need.is_some_and(|need| episode.is_anew(need, at));
             episode.asked = episode.asked.or_else(|| need?.asked);
             need.iter().for_each(|need| episode.is_about(need, at));
             let board = episode.board.as_deref();
@@ -188,6 +186,11 @@ impl Book {
         }
     }
 
+    /// Whether something began that this target was not told.
+    pub fn begins(&self, now: &Now, elsewhere: &BTreeSet<String>) -> bool {
+        !self.message(now, elsewhere).began.is_empty()
+    }
+
     /// All that began and ended since the last message that was accepted.
     fn message(&self, now: &Now, elsewhere: &BTreeSet<String>) -> Message {
         let doubted_end = |key: &String| self.doubt.as_ref().is_some_and(|doubt| doubt.ended.contains(key));
@@ -197,7 +200,9 @@ impl Book {
         let tells = |n: &&Need| self.failing.is_none() || n.cause != FAILING;
         let needs = blind.iter().chain(&now.needs).filter(tells);
         let needs = needs.filter(|n| n.board.as_ref().is_none_or(|board| !elsewhere.contains(board)));
-        let began = needs.filter(|n| !is_open(&n.key) || doubted_end(&n.key)).cloned().collect::<Vec<_>>();
+        let is_again = |key: &String| self.open.iter().any(|e| e.again && e.key == *key);
+        let began = |n: &&Need| !is_open(&n.key) || is_again(&n.key) || doubted_end(&n.key);
+        let began = needs.filter(began).cloned().collect::<Vec<_>>();
         let is_over = |e: &&Episode| {
             let gone = e.gone.map(|gone| now.now.since(gone));
             gone.is_some_and(|seconds| seconds >= SETTLED || doubted_end(&e.key))
@@ -209,13 +214,15 @@ impl Book {
                 && was_looked_for(now, e.board.as_deref())
         });
         let ended = self.open.iter().filter(is_over).chain(doubted).cloned();
+        // Where the configuration is refused nothing was looked at, so nothing is known to be over.
         let ended: Vec<Episode> = ended
+            .filter(|_| now.needs.iter().all(|n| n.cause != REFUSED))
             .map(|e| match was_read(now, e.board.as_deref()) {
                 true => e,
                 false => Episode { says: format!("{}; the board is gone", e.says), ..e },
             })
             .collect();
-        let open = self.open.iter().filter(|e| e.gone.is_none() && !doubted_end(&e.key)).count();
+        let open = self.open.iter().filter(|e| e.gone.is_none() && !e.again && !doubted_end(&e.key)).count();
         let is_well = now.needs.is_empty()
             && self.open.iter().all(|e| ended.iter().any(|over| over.key == e.key))
             && unseen(now).next().is_none()
@@ -279,7 +286,10 @@ impl Book {
         match outcome {
             Outcome::Accepted => {
                 self.open.retain(|e| message.ended.iter().all(|over| over.key != e.key));
-                for episode in message.began.iter().map(Episode::of) {
+                for mut episode in message.began.iter().map(Episode::of) {
+                    if let Some(told) = self.open.iter().find(|e| e.key == episode.key) {
+                        episode.remembers(told, now);
+                    }
                     self.open.retain(|e| e.key != episode.key);
                     self.open.push(episode);
                 }
@@ -309,17 +319,36 @@ impl Episode {
     fn of(need: &Need) -> Episode {
         let (key, board) = (need.key.clone(), need.board.clone());
         let about = need.about.iter().map(|name| (name.clone(), None)).collect();
-        Episode { key, board, says: need.says.clone(), gone: None, asked: need.asked, about }
+        Episode { key, board, says: need.says.clone(), gone: None, asked: need.asked, about, again: false }
     }
 
-    /// Whether it is about something now that was not told, or was over for long enough. An episode of an earlier version knows nothing of
-    /// that.
+    /// Whether it is to be told once more.
+    fn is_anew(&self, need: &Need, now: Time) -> bool {
+        let is_over = self.gone.is_some_and(|gone| now.since(gone) >= SETTLED);
+        let is_asked = self.asked.zip(need.asked).is_some_and(|(told, asked)| asked > told);
+        is_over || is_asked || self.is_more(need, now)
+    }
+
+    /// Whether it grew: it is about something now that was not told within the hour, and about all that it was about last. An episode of
+    /// an earlier version knows nothing of that.
     fn is_more(&self, need: &Need, now: Time) -> bool {
         let is_told = |name: &String| {
             let gone = self.about.get(name);
-            gone.is_some_and(|gone| gone.is_none_or(|gone| now.since(gone) < SETTLED))
+            gone.is_some_and(|gone| gone.is_none_or(|gone| now.since(gone) < HOUR))
         };
-        !self.about.is_empty() && !need.about.iter().all(is_told)
+        // Where one takes the place of another one, it is told once it stays.
+        let is_whole = self.about.iter().all(|(name, gone)| gone.is_some() || need.about.contains(name));
+        !self.about.is_empty() && is_whole && !need.about.iter().all(is_told)
+    }
+
+    /// Takes over what was told of it within the hour.
+    fn remembers(&mut self, told: &Episode, now: Time) {
+        for (name, gone) in &told.about {
+            let gone = gone.unwrap_or(now);
+            if now.since(gone) < HOUR {
+                self.about.entry(name.clone()).or_insert(Some(gone));
+            }
+        }
     }
 
     /// Takes note of what it is about now.
@@ -332,6 +361,27 @@ impl Episode {
             self.about = need.about.iter().map(|name| (name.clone(), None)).collect();
         }
     }
+}
+
+/// Gives episodes of an earlier version, which had one for all profiles of a board, the keys of now.
+fn renamed(episodes: &mut Vec<Episode>, needs: &[&Need]) {
+    let is_split = |e: &Episode| {
+        let is_known =
+            SPLIT.iter().any(|cause| e.key.strip_prefix(cause).is_some_and(|at| at.starts_with(':')));
+        is_known && needs.iter().all(|n| n.key != e.key)
+    };
+    let before = std::mem::take(episodes);
+    for e in before {
+        let of_it = |n: &&&Need| n.key.rsplit_once(':').is_some_and(|(key, _)| key == e.key);
+        let keys: Vec<&String> = needs.iter().filter(of_it).map(|n| &n.key).collect();
+        if keys.is_empty() || !is_split(&e) {
+            episodes.push(e);
+            continue;
+        }
+        episodes.extend(keys.into_iter().map(|key| Episode { key: key.clone(), ..e.clone() }));
+    }
+    let mut seen = BTreeSet::new();
+    episodes.retain(|e| seen.insert(e.key.clone()));
 }
 
 /// What could not be looked at.

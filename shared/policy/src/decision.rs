@@ -109,6 +109,14 @@ pub fn is_of_clock(finding: &str) -> bool {
     finding.starts_with(CLOCK)
 }
 
+/// How a finding ends that says what a pass had no time to look at.
+pub const CUT: &str = "not looked at in this pass";
+
+/// Whether a finding says that: the next pass looks at others, and nobody can mend it.
+pub fn is_cut(finding: &str) -> bool {
+    finding.ends_with(CUT)
+}
+
 /// What a watcher makes of what it saw.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decision {

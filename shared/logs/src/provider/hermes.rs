@@ -15,6 +15,10 @@ use base::time::Time;
 /// Where a key stands, or the name of the variable that holds it.
 const KEYS: [&str; 4] = ["api_key", "key", "key_env", "api_key_env"];
 
+/// Seconds after a refusal within which Hermes writes down in `auth.json` that a key was refused. It writes the file of the root whenever
+/// it renews any login there, so of another profile that one tells nothing.
+const BY_ITSELF: i64 = 300;
+
 /// Most providers that are read of one.
 const MAX_PROVIDERS: usize = 64;
 
@@ -37,7 +41,15 @@ pub(super) fn read(root: &Path, name: &str) -> Option<Said> {
     });
     said.profile.name = name.into();
     said.profile.written = Time::written(&file);
+    said.profile.keyed = keyed(root, &home);
     Some(said)
+}
+
+/// When a file that may hold the key of a profile was last written by a person. Their content is never read.
+fn keyed(root: &Path, home: &Path) -> Option<Time> {
+    let by_hand = [root, home].map(|folder| Time::written(&folder.join(".env")));
+    let own = Time::written(&home.join("auth.json")).map(|at| at.plus(-BY_ITSELF));
+    by_hand.into_iter().chain([own]).flatten().max()
 }
 
 /// Whether a folder is there. What may not be looked at is.
@@ -263,6 +275,32 @@ mod tests {
         std::fs::create_dir(&file).unwrap();
         let why = format!("{} cannot be read: not a regular file", file.display());
         assert_eq!(said().unreadable, Some(why));
+    }
+
+    #[test]
+    fn a_file_that_may_hold_a_key_tells_when_it_was_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str| dir.path().join(name);
+        let now = std::time::SystemTime::now();
+        let write = |name: &str, after: u64| {
+            std::fs::create_dir_all(file(name).parent().unwrap()).unwrap();
+            std::fs::write(file(name), "sk-secret").unwrap();
+            let at = now + std::time::Duration::from_secs(after);
+            std::fs::File::options().append(true).open(file(name)).unwrap().set_modified(at).unwrap();
+        };
+        write("profiles/luna/config.yaml", 0);
+        let start = Time::written(&file("profiles/luna/config.yaml")).unwrap();
+        let keyed = |name| read(dir.path(), name).unwrap().profile.keyed.map(|at| at.since(start));
+        assert_eq!(keyed("luna"), None);
+        for (name, after, luna, root) in [
+            ("auth.json", 1_000, None, Some(700)),
+            ("profiles/luna/auth.json", 1_100, Some(800), Some(700)),
+            ("profiles/luna/.env", 1_200, Some(1_200), Some(700)),
+            (".env", 1_300, Some(1_300), Some(1_300)),
+        ] {
+            write(name, after);
+            assert_eq!((keyed("luna"), keyed("default")), (luna, root), "{name}");
+        }
     }
 
     #[test]

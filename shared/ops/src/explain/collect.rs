@@ -9,7 +9,6 @@ use super::facts::{Facts, Refused, Take, Verdict};
 use super::summary::{Counts, Read, RefusedKey};
 use crate::pass::{self, Looks, Tools};
 use crate::report::BoardReport;
-use base::cause::Cause;
 use base::count::things_or;
 use base::error::{Error, Kind, Result};
 use base::registry::{HEAL, NAMES, ROUTE_BLOCKED};
@@ -31,12 +30,12 @@ use policy::authorship;
 use policy::cards::queue::{self, Places};
 use policy::cards::writer::deciders;
 use policy::clock::{self, is_within};
-use policy::decision::is_of_clock;
+use policy::decision::{self, is_of_clock};
 use policy::dispatcher::{self, InTurn, MAX_TICKS, is_tick};
 use policy::endless::{self, Endless};
 use policy::remedy::{self, Lacking};
 use policy::routing;
-use policy::routing::facts::{About, Routing};
+use policy::routing::facts::{About, Refusal, Routing};
 use policy::routing::reach::{self, Unreached};
 use policy::routing::router::Router;
 use policy::runtime::{Dispatcher, Runtime, TICKED};
@@ -284,6 +283,8 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     let Chosen { tasks: chosen, open_over, closed_over } = Chosen::of(chosen, &rows);
     if open_over > 0 {
         unknown.push(format!("{} not looked at", things_or(open_over, "more task was", "more tasks were")));
+        // That is said once.
+        survey.findings.retain(|f| !decision::is_cut(f));
     }
     if closed_over > 0 {
         let what = things_or(closed_over, "more task that is closed was", "more tasks that are closed were");
@@ -488,16 +489,16 @@ struct Looked {
 /// Whether what a provider refused stands: it did not answer since, and no new key was put in its place. That the longest wait is over mends
 /// neither a key nor a quota.
 fn stands(router: &Router<'_>, e: &Entry) -> bool {
-    let changed = e.profile.as_ref().and_then(|profile| router.profile(profile).changed);
+    let profile = e.profile.as_ref().map(|profile| router.profile(profile));
+    let changed = profile.and_then(|p| p.changed.max(p.keyed));
     router.state_of(e) != State::Healthy && changed.is_none_or(|at| at <= e.bad)
 }
 
-/// The keys that providers refuse now, by what the board shows.
-fn refused_keys(router: &Router<'_>) -> Vec<RefusedKey> {
-    let refused = |e: &&Entry| e.cause == Cause::Credential && stands(router, e);
-    let entries = router.entries().iter().filter(refused);
-    entries
-        .filter_map(|e| {
+/// The keys that providers refuse now, but for those that another board of the root tells of.
+fn refused_keys(routing: &Routing) -> Vec<RefusedKey> {
+    let told_here = routing.refusals.iter().filter(|r| !r.is_elsewhere);
+    told_here
+        .filter_map(|Refusal { entry: e, .. }| {
             let at = e.id.is_known().then(|| e.id.to_string());
             Some(RefusedKey { profile: e.profile.clone()?, at, since: e.since })
         })
@@ -507,13 +508,19 @@ fn refused_keys(router: &Router<'_>) -> Vec<RefusedKey> {
 /// Why nobody takes cards, where the providers of all who would refuse their keys or have used up a quota. What may be over within minutes is
 /// nothing yet: a quota, but not a key.
 fn refused_orchestrators(
-    router: &Router<'_>,
+    (router, routing): (&Router<'_>, &Routing),
     deciders: &[String],
     patience: i64,
     now: Time,
 ) -> Option<Refused> {
     let one = |name: &String| {
-        let (e, _) = router.standing(name).filter(|(e, _)| stands(router, e))?;
+        let stands = router.standing(name).map(|(e, _)| e).filter(|e| stands(router, e));
+        // What was refused long ago is in no history that is read.
+        let key = || {
+            let id = router.profile(name).id();
+            routing.refusals.iter().map(|r| &r.entry).find(|e| e.is_key_of(name, &id))
+        };
+        let e = stands.or_else(key)?;
         let lacking = Lacking::of(e.cause)?;
         let at = if lacking == Lacking::Key { name.clone() } else { e.id.to_string() };
         (lacking == Lacking::Key || now.since(e.since) >= patience).then_some((at, lacking))
@@ -578,7 +585,7 @@ fn look(
         let given: BTreeSet<String> =
             near.iter().filter(|d| places.is_a_persons(d)).map(|d| d.task.id.clone()).collect();
         let router = Router::new(&routing, config, now, known, deciders);
-        let refused_orchestrators = refused_orchestrators(&router, &there, patience, now);
+        let refused_orchestrators = refused_orchestrators((&router, &routing), &there, patience, now);
         let found = |id: String| near.iter().find(|d| d.task.id == id).cloned();
         let details = read_logs(world, details, now);
         let unreached = unreached(world, &details, rows, &routing, now)?;
@@ -627,7 +634,7 @@ fn look(
                 detail: d,
             });
         }
-        let mut refused_keys = refused_keys(&router);
+        let mut refused_keys = refused_keys(&routing);
         refused_keys.retain(|key| !is_absent(&key.profile));
         Ok(Looked { facts: all, runtime, refused_keys, refused_orchestrators })
     })
@@ -752,8 +759,7 @@ impl Survey {
             self.about.entry(said.clone()).or_default().extend(tasks.iter().cloned());
         }
         for finding in report.standing() {
-            // What heal says of other hosts is for who looks; see `host-silent` of doctor. Cards wait for an orchestrator as long as that waits.
-            if watcher == HEAL || is_of_clock(finding) || queue::is_wait(finding) {
+            if is_passing(watcher, finding) {
                 self.passing.insert(finding.clone());
             }
             if !self.findings.contains(finding) {
@@ -789,6 +795,12 @@ impl Survey {
         each(&BTreeMap::new(), &mut taking);
         taking.takes
     }
+}
+
+/// Whether what a watcher found ends by itself, or is no more than told. What heal says of other hosts is for who looks; see `host-silent` of
+/// doctor. Cards wait for an orchestrator as long as that waits.
+fn is_passing(watcher: &str, finding: &str) -> bool {
+    watcher == HEAL || is_of_clock(finding) || decision::is_cut(finding) || queue::is_wait(finding)
 }
 
 /// Asks each watcher about a board.
@@ -873,6 +885,12 @@ mod tests {
         ] {
             assert_eq!(is_left(who, created, touched, own_board), want, "{who:?} {created} {touched:?}");
         }
+    }
+
+    #[test]
+    fn what_a_pass_had_no_time_for_is_told_and_nobody_is_to_mend_it() {
+        assert!(is_passing("budget-check", &format!("200 more tasks were {}", decision::CUT)));
+        assert!(!is_passing("budget-check", "its settings cannot be read"));
     }
 
     #[test]

@@ -290,6 +290,13 @@ impl Facts {
         self.refused_orchestrators.as_ref().is_some_and(is_named)
     }
 
+    /// The profile that has to start it: its own, or the one that Hermes gives it to.
+    pub(crate) fn starter(&self) -> Option<&str> {
+        let task = &self.detail.task;
+        let default = || self.runtime.default_assignee.as_deref().filter(|_| task.status == Status::Ready);
+        task.assignee.as_deref().or_else(default)
+    }
+
     /// When it needs a person anew: asked then, else changed by a person, after which it stands still again.
     pub(crate) fn anew(&self) -> Time {
         let changed =

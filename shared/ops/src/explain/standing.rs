@@ -673,7 +673,7 @@ fn ready(f: &Facts) -> Stand {
         let kind = if take.next.is_some() || f.open_card().is_some() { Kind::Waits } else { Kind::LeftAlone };
         return Stand::new(kind, format!("ready, and nobody takes it: {}", take.because)).until(take.next);
     }
-    let who = d.task.assignee.as_deref().or(f.runtime.default_assignee.as_deref()).unwrap_or("any worker");
+    let who = f.starter().unwrap_or("any worker");
     let since = words(f.now.since(f.since()));
     if f.own_board {
         return Stand::new(Kind::Fine, format!("ready for {who} since {since}: a worker must claim it"));

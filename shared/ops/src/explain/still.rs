@@ -148,7 +148,7 @@ pub(super) fn passed_over(f: &Facts, stand: &Stand) -> Option<Stand> {
         // That is told once, of the board.
         Dispatcher::Absent => return None,
     };
-    let who = f.detail.task.assignee.as_deref().unwrap_or("any worker");
+    let who = f.starter().unwrap_or("any worker");
     let says = format!("ready for {who} since {}, and {}", words(f.now.since(f.since())), why.of_one());
     Some(Stand { unattended: Some(why), ..instead(stand, says) })
 }

@@ -102,6 +102,9 @@ pub struct Entry {
     pub(crate) title: Line,
     pub(crate) status: Status,
     pub(crate) assignee: Option<String>,
+    /// Who has to start it: that profile, or the one that Hermes gives it to.
+    #[serde(skip)]
+    pub(crate) starter: Option<String>,
     /// How it stands, without its name in front.
     pub(crate) says: Line,
     /// What is behind it.
@@ -455,6 +458,7 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         title: Line::of(d.task.title.clone()),
         status: d.task.status.clone(),
         assignee: d.task.assignee.clone(),
+        starter: f.starter().map(str::to_owned),
         says: Line::of(stand.says),
         more: stand.more.map(Line::of),
         since: unreached.map(|u| u.since).or(stuck.map(|s| s.since)).unwrap_or_else(|| f.since()),

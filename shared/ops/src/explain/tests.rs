@@ -1292,6 +1292,21 @@ mod summary {
     }
 
     #[test]
+    fn what_hermes_assigns_is_one_need_with_the_other_work_of_that_profile() {
+        let of = |id: &str, who: Option<&str>| {
+            let mut f = named(id, task(Status::Ready, vec![]));
+            f.detail.task.assignee = who.map(str::to_owned);
+            f.runtime.default_assignee = Some("luna".into());
+            f.is_passed_over = true;
+            f
+        };
+        let s = read(vec![of("t_00000001", Some("luna")), of("t_00000002", None)]);
+        let needs = crate::needs::of_tasks(&s);
+        assert_eq!(needs.iter().map(|n| n.key.as_str()).collect::<Vec<_>>(), ["not-started:default:luna"]);
+        assert!(s.needs_you.iter().all(|e| e.says.found().starts_with("ready for luna since ")));
+    }
+
+    #[test]
     fn a_finding_is_of_the_tasks_that_it_is_about_whatever_else_it_says() {
         let findings = vec!["42 is odd".to_owned(), "42 more tasks were not looked at".to_owned()];
         let read = Read { findings, ..read_of(vec![facts(detail("42", Status::Running))], &[]) };

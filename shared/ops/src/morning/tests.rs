@@ -21,6 +21,7 @@ fn entry(id: &str, title: &str, says: &str) -> Entry {
         title: title.into(),
         status: Status::Scheduled,
         assignee: None,
+        starter: None,
         says: says.into(),
         more: None,
         since: NOW.plus(-900),

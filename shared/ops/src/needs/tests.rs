@@ -24,6 +24,7 @@ fn entry(id: &str, shared: Option<(&str, Cause)>, minutes: i64) -> Entry {
         title: "Tidy imports".into(),
         status: Status::Scheduled,
         assignee: Some("nova".into()),
+        starter: Some("nova".into()),
         says: "blocked by hand: MIT or Apache?".into(),
         more: None,
         since: NOW.plus(-60 * minutes),
@@ -433,7 +434,7 @@ fn a_task_that_runs_or_is_ready_is_not_counted_as_waiting_too() {
 #[test]
 fn the_work_of_each_profile_that_nobody_starts_is_a_need_of_its_own() {
     let of = |id: &str, who: Option<&str>| Entry {
-        assignee: who.map(str::to_owned),
+        starter: who.map(str::to_owned),
         unattended: Some(Unattended::Unclaimed),
         ..entry(id, None, 90)
     };

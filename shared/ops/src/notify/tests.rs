@@ -350,6 +350,7 @@ fn quiet_hours_and_the_bound_of_an_hour_put_off_and_lose_nothing() {
     let mut book = Book::default();
     let decision = pass(&mut book, &at(0, &keys[..1]), &target, Outcome::Accepted);
     assert!(matches!(&decision, Decision::Wait { why, .. } if why == "quiet hours"), "{decision:?}");
+    assert!(book.begins(&at(60, &keys[..1]), &BTreeSet::new()));
     // What began and ended meanwhile is not told any more.
     assert_eq!(pass(&mut book, &at(8_000, &[]), &target, Outcome::Accepted), Decision::Quiet);
 }
@@ -548,11 +549,16 @@ fn one_more_of_what_a_need_is_about_is_told_and_one_less_is_not() {
         (240, &["heal"], false, "two less"),
         (400, &["heal", budget], false, "one is back at once"),
         (460, &["heal"], false, "and away"),
-        (800, &["heal", budget], true, "back after it was over"),
+        (800, &["heal", budget], false, "it was told within the hour"),
         (860, &[budget], false, "another one is over"),
-        (920, &["disk"], true, "one for another"),
-        (2_000, &[], false, "nothing is left"),
-        (2_300, &[], true, "that is told, too"),
+        (4_500, &["heal", budget], true, "back after an hour"),
+        (4_560, &[budget], false, "and away"),
+        (4_620, &["disk"], false, "one for another may go on so"),
+        (4_680, &["disk"], true, "it stays"),
+        (4_740, &["heal"], false, "as before that"),
+        (4_800, &["heal", "disk"], false, "both were told"),
+        (6_000, &[], false, "nothing is left"),
+        (6_300, &[], true, "that is told, too"),
     ] {
         let decision = pass(&mut book, &at(seconds, about), &target, Outcome::Accepted);
         assert_eq!(told(&decision).is_some(), is_told, "{why}: {decision:?}");
@@ -570,6 +576,92 @@ fn one_more_of_what_a_need_is_about_is_told_and_one_less_is_not() {
 }
 
 #[test]
+fn watchers_that_are_late_in_turn_are_told_once_each_and_their_end_is_told() {
+    let (mut book, target) = (Book::default(), anybody());
+    let mut titles = Vec::new();
+    for round in 0..40 {
+        let mut now = at(150 * round, if round < 30 { &["pass-overdue"] } else { &[] });
+        let late = ["heal", "route-blocked", "synthesize-distress"][round as usize / 2 % 3];
+        now.needs.iter_mut().for_each(|n| n.about = [late.to_owned()].into());
+        if let Decision::Send(message) = pass(&mut book, &now, &target, Outcome::Accepted) {
+            titles.push(message.title);
+        }
+    }
+    let needs = "vm: 1 thing needs you";
+    assert_eq!(titles, [needs, needs, needs, "vm: all is well again"]);
+}
+
+#[test]
+fn what_was_told_and_begins_again_while_a_target_waits_is_told_to_be_over() {
+    type Grows = fn(&mut Need);
+    let grows: [Grows; 3] = [
+        |n| n.about = ["budget-check".to_owned(), "heal".to_owned()].into(),
+        |n| n.asked = Some(NOW.plus(100)),
+        // It is back after it was over.
+        |_| {},
+    ];
+    for grows in grows {
+        let (mut book, target) = (Book::default(), anybody());
+        let quiet = NotifyKeys { max_per_hour: 1, ..anybody() };
+        let at = |seconds, key: &[&str], grows: Option<Grows>| {
+            let mut now = at(seconds, key);
+            for n in &mut now.needs {
+                (n.about, n.asked) = (["budget-check".to_owned()].into(), Some(NOW));
+                grows.iter().for_each(|grows| grows(n));
+            }
+            now
+        };
+        let key = &["pass-overdue"][..];
+        assert!(told(&pass(&mut book, &at(0, key, None), &quiet, Outcome::Accepted)).is_some());
+        pass(&mut book, &at(60, &[], None), &quiet, Outcome::Accepted);
+        for (seconds, outcome) in [(400, None), (460, Some(Outcome::Refused("answers 503".into())))] {
+            let target = if outcome.is_some() { &target } else { &quiet };
+            let outcome = outcome.unwrap_or(Outcome::Accepted);
+            let decision = pass(&mut book, &at(seconds, key, Some(grows)), target, outcome);
+            assert_ne!(decision, Decision::Quiet, "{seconds}");
+        }
+        let mut grown = book.clone();
+        let both = pass(&mut grown, &at(600, key, Some(grows)), &target, Outcome::Accepted);
+        assert_eq!(told(&both), Some((vec!["pass-overdue"], vec![])));
+        let after = pass(&mut grown, &at(660, key, Some(grows)), &target, Outcome::Accepted);
+        assert_eq!(after, Decision::Quiet);
+        pass(&mut book, &at(700, &[], None), &quiet, Outcome::Accepted);
+        let over = pass(&mut book, &at(4_000, &[], None), &quiet, Outcome::Accepted);
+        assert_eq!(told(&over), Some((vec![], vec!["pass-overdue"])));
+    }
+}
+
+#[test]
+fn what_an_earlier_version_told_of_all_profiles_is_told_of_each() {
+    for cause in crate::needs::SPLIT {
+        let (mut book, target) = (Book::default(), anybody());
+        pass(&mut book, &at(0, &[&format!("{cause}:default")]), &target, Outcome::Accepted);
+        let keys = [format!("{cause}:default:luna"), format!("{cause}:default:")];
+        let now =
+            |seconds, n: usize| at(seconds, &keys.iter().take(n).map(String::as_str).collect::<Vec<_>>());
+        for seconds in [60, 400, 800] {
+            assert_eq!(pass(&mut book, &now(seconds, 2), &target, Outcome::Accepted), Decision::Quiet);
+        }
+        pass(&mut book, &now(860, 1), &target, Outcome::Accepted);
+        let one = pass(&mut book, &now(1_200, 1), &target, Outcome::Accepted);
+        assert_eq!(told(&one), Some((vec![], vec![keys[1].as_str()])), "{cause}");
+    }
+}
+
+#[test]
+fn nothing_is_told_to_be_over_where_the_configuration_is_refused() {
+    let (mut book, target) = (Book::default(), anybody());
+    pass(&mut book, &at(0, &["task:default:t_1"]), &target, Outcome::Accepted);
+    book.observe(&at(60, &[]), |_| false);
+    // Such a pass looks at nothing else.
+    let mut refused = at(400, &[crate::needs::REFUSED]);
+    refused.boards.clear();
+    let decision = book.decide(&refused, &target, &BTreeSet::new());
+    assert_eq!(told(&decision), Some((vec![crate::needs::REFUSED], vec![])));
+    assert_eq!(told(&pass(&mut book, &at(500, &[]), &target, Outcome::Accepted)).unwrap().1.len(), 1);
+}
+
+#[test]
 fn a_board_on_which_work_waits_for_the_end_of_a_pause_is_not_well() {
     for (paused, due, want) in [(true, 5, Kind::Over), (true, 0, Kind::Well), (false, 5, Kind::Well)] {
         let (mut book, target) = (Book::default(), anybody());
@@ -580,6 +672,8 @@ fn a_board_on_which_work_waits_for_the_end_of_a_pause_is_not_well() {
             now
         };
         pass(&mut book, &on(60), &target, Outcome::Accepted);
+        book.observe(&on(400), |_| true);
+        assert!(!book.begins(&on(400), &BTreeSet::new()), "only its end is to be told");
         assert_eq!(kind(&pass(&mut book, &on(400), &target, Outcome::Accepted)), Some(want));
     }
 }

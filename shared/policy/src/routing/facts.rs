@@ -3,7 +3,7 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -44,6 +44,9 @@ pub struct Routing {
     pub sightings: Vec<Sighting>,
     /// How providers stand as other boards of the same Hermes root see it.
     pub others: Vec<Entry>,
+    /// Keys that providers refuse, on any board of the same Hermes root, until they are mended. For people alone: no decision goes by them.
+    #[serde(skip)]
+    pub refusals: Vec<Refusal>,
     /// What we sent to a provider within a night, on any board of the same Hermes root.
     pub sent: Vec<Sent>,
     /// The owner's quiet hours are now, until then.
@@ -59,6 +62,15 @@ impl Routing {
         self.quiet_until = other.policy.routing.quiet_until(other.at);
         other.profiles(&mut self.profiles);
     }
+}
+
+/// A key that a provider refuses: it did not answer since, and no new key was put in its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    /// Whose key it is, and since when.
+    pub entry: Entry,
+    /// Another board tells people of it: that one saw it first.
+    pub is_elsewhere: bool,
 }
 
 /// One task that we sent to a provider.
@@ -86,6 +98,9 @@ struct Shared {
     #[serde(default)]
     root: Option<PathBuf>,
     entries: Vec<Entry>,
+    /// The keys that are refused, also where no history tells so any more, and those that answered again lately.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    keys: Vec<Entry>,
     sent: Vec<Sent>,
 }
 
@@ -166,30 +181,117 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
     // All hosts of a board decide on what this board says. Boards that are on this one alone say more to nobody else.
     let is_shared = world.hosts.is_some();
     let theirs = if is_shared { Vec::new() } else { of_others(world, &here, root.as_ref(), now) };
-    let others: Vec<Entry> = theirs.iter().flat_map(|other| other.entries.iter().cloned()).collect();
+    let others: Vec<Entry> = theirs.iter().flat_map(|(_, other)| other.entries.iter().cloned()).collect();
+    let own = Ledger::fold(&sightings, &policy(world.config));
+    let looked = KeysSeen {
+        here: &here,
+        own: own.entries(),
+        before: &shared_of(world.cache, &here).map_or_else(Vec::new, |shared| shared.keys),
+        theirs: &theirs,
+        sightings: &sightings,
+        profiles: &profiles,
+        known,
+    };
+    let (keys, refusals) = looked.refused(now);
     if !clock_given {
-        let own = Ledger::fold(&sightings, &policy(world.config));
         let mut entries = own.entries().to_vec();
         // Other boards hear of the end of what they saw.
         let all = own.joined(&others, &sightings);
         entries.extend(all.entries()[entries.len()..].iter().filter(|e| e.good.is_some()).cloned());
-        share(world.cache, &here, &Shared { root, entries, sent: sent.clone() });
+        share(world.cache, &here, &Shared { root, entries, keys, sent: sent.clone() });
     }
-    sent.extend(theirs.into_iter().flat_map(|other| other.sent));
+    sent.extend(theirs.into_iter().flat_map(|(_, other)| other.sent));
     let quiet_until = world.config.routing.quiet_until(now);
-    Ok(Routing { profiles, sightings, others, sent, quiet_until, is_shared })
+    Ok(Routing { profiles, sightings, others, refusals, sent, quiet_until, is_shared })
+}
+
+/// What tells which keys are refused.
+struct KeysSeen<'a> {
+    /// The board.
+    here: &'a str,
+    /// What its history tells now.
+    own: &'a [Entry],
+    /// What it told before.
+    before: &'a [Entry],
+    /// What other boards of the root told.
+    theirs: &'a [(String, Shared)],
+    sightings: &'a [Sighting],
+    profiles: &'a BTreeMap<String, Profile>,
+    known: &'a Profiles,
+}
+
+impl KeysSeen<'_> {
+    /// What this board tells the others of keys, and the keys that are refused now. Neither time nor a history that is not read any more
+    /// mends a key.
+    fn refused(&self, now: Time) -> (Vec<Entry>, Vec<Refusal>) {
+        // What is older, and was not known before, was over before it was forgotten.
+        let is_news = |e: &&Entry| e.cause == Cause::Credential && now.since(e.bad) < NIGHT;
+        let own: Vec<Entry> = self.own.iter().filter(is_news).cloned().collect();
+        let mut ours =
+            Ledger::default().joined(&own, &[]).joined(self.before, self.sightings).entries().to_vec();
+        let told =
+            || self.theirs.iter().flat_map(|(board, other)| other.keys.iter().map(move |e| (board, e)));
+        for e in &mut ours {
+            let good = |(_, other): (&String, &Entry)| other.good.filter(|_| is_same_key(e, other));
+            let good = told().filter_map(good).filter(|good| *good > e.bad).min();
+            e.good = e.good.or(good);
+        }
+        // What was refused on another board, and is answered on this one.
+        let others: Vec<Entry> = told().filter(|(_, e)| e.good.is_none()).map(|(_, e)| e.clone()).collect();
+        let answered = Ledger::default().joined(&others, self.sightings);
+        for e in answered.entries().iter().filter(|e| e.good.is_some()) {
+            if !ours.iter().any(|own| is_same_key(own, e)) {
+                ours.push(e.clone());
+            }
+        }
+        ours.retain(|e| self.is_unmended(e) && e.good.is_none_or(|good| now.since(good) < 2 * NIGHT));
+        let is_over = |e: &Entry| {
+            let answers = |own: &Entry| is_same_key(own, e) && own.good.is_some_and(|good| good > e.bad);
+            ours.iter().any(answers) || !self.is_unmended(e)
+        };
+        let theirs: Vec<(&String, &Entry)> =
+            told().filter(|(_, e)| e.good.is_none() && !is_over(e)).collect();
+        let mut all: Vec<Refusal> = Vec::new();
+        for e in ours.iter().filter(|e| e.good.is_none()) {
+            let was_first = |(board, other): &(&String, &Entry)| {
+                let is_earlier = (other.since, board.as_str()) < (e.since, self.here);
+                // A board that is gone tells nothing.
+                is_earlier && is_same_key(e, other) && Path::new(board).exists()
+            };
+            all.push(Refusal { entry: e.clone(), is_elsewhere: theirs.iter().any(was_first) });
+        }
+        for (_, e) in theirs {
+            if !all.iter().any(|r| is_same_key(&r.entry, e)) {
+                all.push(Refusal { entry: e.clone(), is_elsewhere: true });
+            }
+        }
+        (ours, all)
+    }
+
+    /// Whether its profile is there, and nothing of it was changed since.
+    fn is_unmended(&self, e: &Entry) -> bool {
+        let Some(name) = e.profile.as_deref() else { return false };
+        let profile = self.profiles.get(name);
+        let changed = profile.and_then(|p| p.changed.max(p.keyed));
+        self.known.has(name) != Some(false) && changed.is_none_or(|at| at <= e.bad)
+    }
+}
+
+/// Whether both are about one key.
+fn is_same_key(a: &Entry, b: &Entry) -> bool {
+    b.profile.as_deref().is_some_and(|name| a.is_key_of(name, &b.id))
 }
 
 /// What the other boards of a Hermes root know that is not older than a night: a board that is gone must not hold a provider for ever.
-fn of_others(world: &World<'_>, here: &str, root: Option<&PathBuf>, now: Time) -> Vec<Shared> {
+fn of_others(world: &World<'_>, here: &str, root: Option<&PathBuf>, now: Time) -> Vec<(String, Shared)> {
     let all = world.cache.shared().into_iter().filter(|(board, _)| board != here);
-    let known = all.filter_map(|(_, body)| serde_json::from_str::<Shared>(&body).ok());
+    let known = all.filter_map(|(board, body)| Some((board, serde_json::from_str::<Shared>(&body).ok()?)));
     known
-        .filter(|other| other.root.as_ref() == root)
-        .map(|mut other| {
+        .filter(|(_, other)| other.root.as_ref() == root)
+        .map(|(board, mut other)| {
             other.entries.retain(|e| now.since(e.bad.max(e.until)) < NIGHT);
             other.sent.retain(|s| now.since(s.at) < NIGHT);
-            other
+            (board, other)
         })
         .collect()
 }
@@ -226,9 +328,15 @@ fn as_pinned(
 }
 
 fn share(cache: &mut Cache, here: &str, what: &Shared) {
-    let nothing = what.entries.is_empty() && what.sent.is_empty();
+    let nothing = what.entries.is_empty() && what.keys.is_empty() && what.sent.is_empty();
     let body = if nothing { None } else { serde_json::to_string(what).ok() };
     cache.put_shared(here, body);
+}
+
+/// What a board told the others of its root before.
+fn shared_of(cache: &Cache, board: &str) -> Option<Shared> {
+    let (_, body) = cache.shared().into_iter().find(|(other, _)| other == board)?;
+    serde_json::from_str(&body).ok()
 }
 
 /// Tells the other boards of the root what these steps sent. Their passes may come before the next look at this board.
@@ -240,10 +348,8 @@ pub fn share_sent(cache: &mut Cache, board: &BoardId, done: &[(Step, Outcome)], 
         return;
     }
     let here = board.at.to_string();
-    let known = cache.shared().into_iter().find(|(board, _)| *board == here);
-    let mut shared: Shared = known
-        .and_then(|(_, body)| serde_json::from_str(&body).ok())
-        .unwrap_or_else(|| Shared { root: board.real_root(), ..Shared::default() });
+    let mut shared =
+        shared_of(cache, &here).unwrap_or_else(|| Shared { root: board.real_root(), ..Shared::default() });
     shared.sent.extend(sent.into_iter().map(|sent| Sent { is_open: true, ..sent }));
     share(cache, &here, &shared);
 }
@@ -473,6 +579,117 @@ mod tests {
     use super::*;
     use board::EventKind;
     use board::testing::{detail, event};
+
+    /// One look at a board after the other: what it keeps, and whose keys it tells of.
+    struct Looks {
+        profile: Profile,
+        known: Profiles,
+        theirs: Vec<(String, Shared)>,
+        kept: Vec<Entry>,
+    }
+
+    impl Looks {
+        fn new() -> Looks {
+            let profile = Profile { name: "luna".into(), ..Profile::default() };
+            Looks { profile, known: ["luna"].into_iter().collect(), theirs: Vec::new(), kept: Vec::new() }
+        }
+
+        fn at(&mut self, now: i64, sightings: &[Sighting]) -> Vec<(String, bool)> {
+            let own = Ledger::fold(sightings, &policy(&Config::default()));
+            let seen = KeysSeen {
+                here: "/b",
+                own: own.entries(),
+                before: &self.kept,
+                theirs: &self.theirs,
+                sightings,
+                profiles: &[("luna".to_owned(), self.profile.clone())].into(),
+                known: &self.known,
+            };
+            let (kept, told) = seen.refused(Time(now));
+            self.kept = kept;
+            told.into_iter().map(|r| (r.entry.profile.unwrap(), r.is_elsewhere)).collect()
+        }
+    }
+
+    fn saw(at: i64, news: News) -> Sighting {
+        let (id, profile) = (Id::new(Some("moon"), None), Some("luna".to_owned()));
+        Sighting { id, profile, task: "t_00000001".into(), at: Time(at), began: Time(at), news }
+    }
+
+    fn refuses(at: i64) -> Sighting {
+        saw(at, News::Bad { cause: Cause::Credential, resets: None })
+    }
+
+    #[test]
+    fn a_refused_key_is_over_by_an_answer_or_a_change_and_never_by_time() {
+        let here = || vec![("luna".to_owned(), false)];
+        let refused = || {
+            let mut looks = Looks::new();
+            assert_eq!(looks.at(1_100, &[refuses(1_000)]), here());
+            for days in 1..9 {
+                assert_eq!(looks.at(days * 86_400, &[]), here(), "{days}");
+            }
+            looks
+        };
+        let late = 9 * 86_400;
+        let mut looks = refused();
+        assert_eq!(looks.at(late, &[saw(late - 9, News::Good)]), []);
+        assert_eq!(looks.at(late + 60, &[refuses(1_000)]), [], "an old history is read again");
+        assert_eq!(looks.at(late + 120, &[refuses(late + 90)]), here(), "another refusal");
+        looks.at(late + 180, &[saw(late + 150, News::Good)]);
+        assert_eq!(
+            (looks.at(late + 100_000, &[]), looks.kept.len()),
+            (vec![], 0),
+            "nothing is kept for ever"
+        );
+        let changes: [fn(&mut Looks); 3] = [
+            |looks| looks.profile.changed = Some(Time(86_400)),
+            |looks| looks.profile.keyed = Some(Time(86_400)),
+            |looks| looks.known = ["nova"].into_iter().collect(),
+        ];
+        for change in changes {
+            let mut looks = refused();
+            change(&mut looks);
+            assert_eq!((looks.at(late, &[]), looks.kept.len()), (vec![], 0));
+        }
+        // A file that was written before the refusal holds the old key.
+        let mut looks = refused();
+        (looks.profile.changed, looks.profile.keyed) = (Some(Time(1_000)), Some(Time(999)));
+        assert_eq!(looks.at(late, &[]), here());
+        looks.known = Profiles::Unknown("it cannot be listed".into());
+        assert_eq!(looks.at(late, &[]), here());
+    }
+
+    #[test]
+    fn a_refused_key_is_told_by_the_board_that_saw_it_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let other = |keys: &[Entry]| {
+            let shared = Shared { keys: keys.to_vec(), ..Shared::default() };
+            vec![(dir.path().display().to_string(), shared)]
+        };
+        let entry = |at: i64, good: Option<i64>| {
+            let entry = Ledger::fold(&[refuses(at)], &policy(&Config::default())).entries()[0].clone();
+            [Entry { good: good.map(Time), ..entry }]
+        };
+        let of = |theirs: Vec<(String, Shared)>, sightings: &[Sighting]| {
+            let mut looks = Looks { theirs, ..Looks::new() };
+            (looks.at(2_000, sightings), looks.kept.iter().map(|e| e.good.map(|at| at.0)).collect::<Vec<_>>())
+        };
+        let told = |is_elsewhere: bool| vec![("luna".to_owned(), is_elsewhere)];
+        let none = Vec::new;
+        // A board that saw nothing of it names nobody, and keeps nothing.
+        assert_eq!(of(other(&entry(1_000, None)), &[]), (told(true), vec![]));
+        assert_eq!(of(other(&entry(1_000, None)), &[refuses(1_100)]), (told(true), vec![None]));
+        assert_eq!(of(other(&entry(1_000, None)), &[refuses(900)]), (told(false), vec![None]));
+        // Its end is the end for all, on whichever board that is seen.
+        assert_eq!(of(other(&entry(1_000, Some(1_500))), &[refuses(1_100)]), (none(), vec![Some(1_500)]));
+        assert_eq!(of(other(&entry(1_000, Some(1_500))), &[refuses(1_600)]), (told(false), vec![None]));
+        let answers = saw(1_700, News::Good);
+        assert_eq!(of(other(&entry(1_000, None)), &[answers]), (none(), vec![Some(1_700)]));
+        // A board that is gone tells nobody.
+        let gone = other(&entry(1_000, None)).into_iter().map(|(at, shared)| (format!("{at}/gone"), shared));
+        assert_eq!(of(gone.collect(), &[refuses(1_100)]).0, told(false));
+    }
 
     #[test]
     fn a_forged_word_of_the_same_second_hides_nothing_that_was_sent() {
