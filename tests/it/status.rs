@@ -336,6 +336,8 @@ fn a_row_with_a_wrong_time_is_a_need_as_long_as_doctor_only_warns_of_it() {
     assert!(said.contains(": 1 thing needs you") && said.contains("in milliseconds"), "{said}");
     let needs = keys(&b, &[]);
     assert!(needs.len() == 1 && needs[0].starts_with("finding:default:"), "{needs:?}");
+    let checked = tools::run(&b, &["check"]);
+    assert_eq!((checked.code, checked.out.matches("in milliseconds").count()), (1, 1), "{checked:?}");
 }
 
 #[test]

@@ -264,6 +264,13 @@ fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<(
             for need in board.asks().into_iter().flat_map(|(needs, _)| needs) {
                 // What no task waits for is worth a look.
                 if need.tasks.is_empty() {
+                    let is_said = |n: &News| {
+                        let said = need.says.strip_prefix(&format!("{}: ", n.about));
+                        said.is_some_and(|said| said.starts_with(&n.what))
+                    };
+                    if news.iter().any(is_said) {
+                        continue;
+                    }
                     news.push(News { state: State::Warning, about: String::new(), what: need.says });
                     continue;
                 }
