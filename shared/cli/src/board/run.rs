@@ -456,6 +456,8 @@ impl Hand<'_> {
             {
                 // Who stops a machine tells all of its processes at once.
                 std::thread::sleep(LOOK);
+                // What it left may have ended since it was collected.
+                on.collect(self.here.host.collect_adopted(work.gate.pid()));
                 let is_told = work.told.load(Ordering::Relaxed);
                 break if is_told { End::Told } else { End::Itself(on.status.unwrap_or(status)) };
             }
