@@ -149,7 +149,7 @@ impl Host {
     /// # Errors
     /// The kernel refuses.
     pub fn adopt(&self) -> Result<(), Reason> {
-        if child_subreaper().is_ok_and(|set| set.is_some()) {
+        if adopts() {
             return Ok(());
         }
         let what = "what the command leaves behind cannot be adopted";
@@ -169,8 +169,7 @@ impl Host {
     }
 
     fn started_by(&self, child: i64) -> Result<Vec<Descendant>, Reason> {
-        let adopts = child_subreaper().is_ok_and(|set| set.is_some());
-        let all = proc::started_by(&self.proc, child, adopts)
+        let all = proc::started_by(&self.proc, child, adopts())
             .map_err(|e| Reason::of("the process list is not complete", e))?;
         Ok(all.into_iter().filter(|p| !p.has_ended).collect())
     }
@@ -178,6 +177,9 @@ impl Host {
     /// Collects what this process adopted and that ended, and says how. Until then a program that asks for it sees that it is there.
     /// `child` is left out.
     pub fn collect_adopted(&self, child: i64) -> Vec<(i64, ExitStatus)> {
+        if !adopts() {
+            return Vec::new();
+        }
         let collected = |pid: i64| {
             let id = Pid::from_raw(i32::try_from(pid).ok()?)?;
             let (_, status) = waitpid(Some(id), WaitOptions::NOHANG).ok()??;
@@ -314,6 +316,11 @@ impl Host {
             () => None,
         }
     }
+}
+
+/// Whether this process adopts what its children leave behind.
+fn adopts() -> bool {
+    child_subreaper().is_ok_and(|set| set.is_some())
 }
 
 /// Sends a signal through a pidfd and waits for the end.
