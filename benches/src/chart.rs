@@ -157,8 +157,8 @@ mod tests {
         let line = Line { points: vec![(10.0, 2.0), (1_000.0, 20.0)], ..Line::of("heal") };
         chart.panel("tasks open", vec![line]);
         let svg = chart.svg();
-        // From 10 to 1,000 across, and 2 and 20 ms between 1 and 100.
-        let ends = format!("points=\"{LEFT:.1},{:.1} {:.1},{:.1}\"", 224.8, WIDTH - RIGHT, 109.8);
+        // From 10 to 1,000 across. 2 ms lies at 15 % and 20 ms at 65 % of the way from 1 (at 260) to 100 (at 30).
+        let ends = format!("points=\"{LEFT:.1},225.4 {:.1},110.4\"", WIDTH - RIGHT);
         assert!(svg.contains(&ends), "{ends}: {svg}");
         for text in [">10<", ">100<", ">1000<", ">1<", "ms, by tasks open", ">heal<"] {
             assert!(svg.contains(text), "{text}: {svg}");
