@@ -40,5 +40,9 @@ pub const SHARED: Names = Names {
 /// The task, a space, and what its claim is held by; on every board.
 pub const CLAIM: &str = "WATCHBILL_CLAIM";
 
+/// What tells a worker its own attempt. A harness that it starts for another task is not told that.
+pub const ATTEMPT: [&str; 7] =
+    [HERMES.task, HERMES.run, HERMES.workspace, SHARED.task, SHARED.run, SHARED.workspace, CLAIM];
+
 /// Set for a harness that a worker started. It works for another task, and is not stopped with that worker.
 pub const HARNESS: &str = "WATCHBILL_HARNESS";

@@ -18,6 +18,7 @@ mod stop;
 mod types;
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -206,6 +207,11 @@ impl Host {
         // The name in brackets may hold anything.
         let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
         matches!(state, Some("T" | "t"))
+    }
+
+    /// The arguments of a process; none where they cannot be read.
+    pub fn words_of(&self, pid: i64) -> Vec<OsString> {
+        proc::words(&self.proc, pid)
     }
 
     /// The frozen cgroup that holds a process; `None` also where nothing tells.

@@ -251,16 +251,11 @@ pub struct Scan {
 pub(super) fn scan(at: ProcFs<'_>, tasks: &BTreeSet<&str>) -> Scan {
     let root = at.root;
     let mut scan = Scan::default();
-    let entries = match fs::read_dir(root) {
-        Ok(entries) => entries,
+    let pids = match pids(root) {
+        Ok(pids) => pids,
         Err(e) => return Scan { gap: Some(format!("{}: {e}", root.display())), ..scan },
     };
-    for entry in entries {
-        let name = match entry {
-            Ok(entry) => entry.file_name(),
-            Err(e) => return Scan { gap: Some(format!("{}: {e}", root.display())), ..scan },
-        };
-        let Some(pid) = name.to_str().and_then(|n| n.parse::<i64>().ok()) else { continue };
+    for pid in pids {
         match read(at, pid) {
             Ok(mut process) => {
                 if process.marks == Marks::Unreadable && is_us_without_variables(root, pid) {
@@ -276,6 +271,14 @@ pub(super) fn scan(at: ProcFs<'_>, tasks: &BTreeSet<&str>) -> Scan {
     scan.short_sighted = !scan.veiled.is_empty() && is_short_sighted(root);
     scan.own = ancestry(root);
     scan
+}
+
+/// The processes that are listed.
+fn pids(root: &Path) -> io::Result<Vec<i64>> {
+    let pid = |entry: io::Result<fs::DirEntry>| {
+        entry.map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok())).transpose()
+    };
+    fs::read_dir(root)?.filter_map(pid).collect()
 }
 
 /// A process that a child of this one started.
@@ -308,10 +311,7 @@ fn own_pid() -> i64 {
 /// The state of each process.
 fn stats(root: &Path) -> io::Result<BTreeMap<i64, Stat>> {
     let mut all = BTreeMap::new();
-    for entry in fs::read_dir(root)? {
-        let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse::<i64>().ok()) else {
-            continue;
-        };
+    for pid in pids(root)? {
         match whole(&root.join(pid.to_string()).join("stat")) {
             Ok(stat) => all.extend(parse_stat(&lossy(&stat)).map(|stat| (pid, stat))),
             // That of another user, where `/proc` hides it: no signal of this process could reach it.
@@ -514,13 +514,12 @@ fn whole(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Living processes that work in a folder or below it, ourselves apart.
 pub(super) fn inside(root: &Path, folder: &Path) -> Vec<Process> {
-    let pids = fs::read_dir(root).into_iter().flatten().flatten();
-    let pids = pids.filter_map(|e| e.file_name().to_str()?.parse::<i64>().ok());
     let there = |pid: &i64| {
         let cwd = fs::read_link(root.join(pid.to_string()).join("cwd"));
         cwd.is_ok_and(|cwd| cwd.starts_with(folder))
     };
-    let others = pids.filter(|pid| *pid != i64::from(getpid().as_raw_nonzero().get())).filter(there);
+    let pids = pids(root).unwrap_or_default().into_iter();
+    let others = pids.filter(|pid| *pid != own_pid()).filter(there);
     others.filter_map(|pid| read(ProcFs::any(root), pid).ok()).filter(|p| !p.zombie).collect()
 }
 
@@ -528,8 +527,7 @@ pub(super) fn inside(root: &Path, folder: &Path) -> Vec<Process> {
 /// one number the youngest is taken.
 fn nested(root: &Path) -> BTreeMap<i64, (i64, u64)> {
     let mut found = BTreeMap::new();
-    let pids = fs::read_dir(root).into_iter().flatten().flatten();
-    for pid in pids.filter_map(|e| e.file_name().to_str()?.parse::<i64>().ok()) {
+    for pid in pids(root).unwrap_or_default() {
         let dir = root.join(pid.to_string());
         let status = fs::read_to_string(dir.join("status")).unwrap_or_default();
         let Some(inside) = innermost(&status) else { continue };

@@ -5,7 +5,6 @@
 //! one process, and a signal through it can reach no other.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};
@@ -56,8 +55,7 @@ impl OwnChild {
         if !self.has_ended() {
             end(&self.fd, Signal::TERM, ORDERLY).or_else(|_| end(&self.fd, Signal::KILL, KILLED))?;
         }
-        host.sweep(&host.any_of(&self.task, self.run))?;
-        host.sweep_started(self.pid)
+        host.sweep_child(&self.task, self.run, self.pid)
     }
 }
 
@@ -136,10 +134,7 @@ impl Host {
     pub fn stop_child(&self, child: &mut Child, task: &str, run: Option<i64>) -> Result<(), Reason> {
         match child.try_wait() {
             Ok(None) => self.own_child(child, task, run)?.stop(self),
-            _ => {
-                self.sweep(&self.any_of(task, run))?;
-                self.sweep_started(i64::from(child.id()))
-            }
+            _ => self.sweep_child(task, run, i64::from(child.id())),
         }
     }
 
@@ -189,36 +184,18 @@ impl Host {
         children.into_iter().filter(|pid| *pid != child).filter_map(collected).collect()
     }
 
-    /// The arguments of a process; none where they cannot be read.
-    pub fn words_of(&self, pid: i64) -> Vec<OsString> {
-        proc::words(&self.proc, pid)
+    /// Ends what an attempt left running, and what the child of this process started that worked on it.
+    fn sweep_child(&self, task: &str, run: Option<i64>, child: i64) -> Result<(), Reason> {
+        self.sweep(&self.any_of(task, run))?;
+        self.sweep_started(child)
     }
 
     /// Ends what a child of this process started. A process is known by its start, read while a pidfd holds it.
     fn sweep_started(&self, child: i64) -> Result<(), Reason> {
-        for round in 0..ROUNDS {
-            let left = self.started_by(child)?;
-            let Some(first) = left.first() else { return Ok(()) };
-            if round + 1 == ROUNDS {
-                return Err(
-                    format!("stopped, but process {} that it started is still alive", first.pid).into()
-                );
-            }
-            let signal = if round == 0 { Signal::TERM } else { Signal::KILL };
-            let held = left.iter().filter_map(|p| {
-                let (fd, process) = self.held(p.pid).ok()?;
-                (process.ticks == Some(p.ticks)).then_some(fd)
-            });
-            let held: Vec<OwnedFd> = held.collect();
-            for fd in &held {
-                let _ = pidfd_send_signal(fd, signal);
-            }
-            let until = Instant::now() + CHILD;
-            for fd in &held {
-                has_ended(fd, until.saturating_duration_since(Instant::now()));
-            }
-        }
-        Ok(())
+        end_all("that it started", || {
+            let left = self.started_by(child)?.into_iter();
+            Ok(left.map(|p| (p.pid, self.held_if(p.pid, |process| process.ticks == Some(p.ticks)))).collect())
+        })
     }
 
     /// A child that nobody has waited for yet, held to be stopped later.
@@ -246,22 +223,12 @@ impl Host {
 
     /// Ends what a worker left running. Those are known by their environment alone, read while a pidfd holds them.
     fn sweep(&self, target: &Target) -> Result<(), Reason> {
-        for round in 0..ROUNDS {
-            let left = self.left_by(target)?;
-            let Some(first) = left.first() else { return Ok(()) };
-            if round + 1 == ROUNDS {
-                return Err(format!("stopped, but process {first} of its attempt is still alive").into());
-            }
-            for pid in &left {
-                let Ok((fd, process)) = self.held(*pid) else { continue };
-                if process.kin(&target.task, target.run) == Kin::ThisRun && !process.is_unclear {
-                    let signal = if round == 0 { Signal::TERM } else { Signal::KILL };
-                    // Whether it went is seen in the next round.
-                    let _ = end(&fd, signal, CHILD);
-                }
-            }
-        }
-        Ok(())
+        let is_its =
+            |process: &Process| process.kin(&target.task, target.run) == Kin::ThisRun && !process.is_unclear;
+        end_all("of its attempt", || {
+            let left = self.left_by(target)?.into_iter();
+            Ok(left.map(|pid| (pid, self.held_if(pid, is_its))).collect())
+        })
     }
 
     fn left_by(&self, target: &Target) -> Result<Vec<i64>, Reason> {
@@ -290,6 +257,11 @@ impl Host {
             return Err(gone());
         }
         Ok((fd, process))
+    }
+
+    /// A process held by a pidfd, if it is still the one that is meant.
+    fn held_if(&self, pid: i64, is_meant: impl Fn(&Process) -> bool) -> Option<OwnedFd> {
+        self.held(pid).ok().filter(|(_, process)| is_meant(process)).map(|(fd, _)| fd)
     }
 
     /// Whether a process is this very one, or one that it descends from.
@@ -321,6 +293,32 @@ impl Host {
 /// Whether this process adopts what its children leave behind.
 fn adopts() -> bool {
     child_subreaper().is_ok_and(|set| set.is_some())
+}
+
+/// Ends processes: SIGTERM to all that are found, then SIGKILL to those that are found once more. `find`: their pids, and what holds each;
+/// `whose` says which they are.
+fn end_all(
+    whose: &str,
+    find: impl Fn() -> Result<Vec<(i64, Option<OwnedFd>)>, Reason>,
+) -> Result<(), Reason> {
+    for round in 0..ROUNDS {
+        let left = find()?;
+        let Some((first, _)) = left.first() else { return Ok(()) };
+        if round + 1 == ROUNDS {
+            return Err(format!("stopped, but process {first} {whose} is still alive").into());
+        }
+        let signal = if round == 0 { Signal::TERM } else { Signal::KILL };
+        let held: Vec<OwnedFd> = left.into_iter().filter_map(|(_, fd)| fd).collect();
+        // Whether they went is seen in the next round.
+        for fd in &held {
+            let _ = pidfd_send_signal(fd, signal);
+        }
+        let until = Instant::now() + CHILD;
+        for fd in &held {
+            has_ended(fd, until.saturating_duration_since(Instant::now()));
+        }
+    }
+    Ok(())
 }
 
 /// Sends a signal through a pidfd and waits for the end.

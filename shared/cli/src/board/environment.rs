@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::env;
-use base::worker_env::{CLAIM, HARNESS, HERMES, HERMES_BOARD, Names, SHARED};
+use base::worker_env::{ATTEMPT, CLAIM, HARNESS, HERMES, HERMES_BOARD, Names, SHARED};
 use board::Detail;
 
 /// What libpq and every client like it reads, passwords among it.
@@ -61,13 +61,11 @@ pub(super) fn leave_own_task() {
     let mut command = Command::new(program);
     words.next().map(|name| command.arg0(name));
     command.args(words).env(HARNESS, "1");
-    for Names { task, run, workspace, .. } in [&HERMES, &SHARED] {
-        for name in [task, run, workspace] {
-            command.env_remove(name);
-        }
+    for name in ATTEMPT {
+        command.env_remove(name);
     }
     // Where that fails, it works as it is.
-    let _ = command.env_remove(CLAIM).exec();
+    let _ = command.exec();
 }
 
 /// The profile we work as, whatever the task.

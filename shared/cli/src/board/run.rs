@@ -126,8 +126,9 @@ struct Work {
 }
 
 /// What goes on of a command that ended.
-#[derive(Default)]
 struct GoesOn {
+    /// When it was started, by the boot clock, in seconds.
+    began: i64,
     /// When it was seen that it ended, by the boot clock, in seconds.
     since: Option<i64>,
     /// The last look, by the boot clock.
@@ -139,6 +140,10 @@ struct GoesOn {
 }
 
 impl GoesOn {
+    fn since(began: i64) -> GoesOn {
+        GoesOn { began, since: None, looked: None, worker: None, status: None }
+    }
+
     /// Notes how its worker ended, if it is among these.
     fn collect(&mut self, ended: Vec<(i64, ExitStatus)>) {
         let its = ended.into_iter().find(|(pid, _)| Some(*pid) == self.worker);
@@ -436,7 +441,7 @@ impl Hand<'_> {
         work.gate.open(work.run);
         let (mut began, mut start) = (self.here.host.boot_clock(), self.here.now);
         let (mut beat, mut wait, mut over, mut missed) = (began, every, None, false);
-        let (mut on, begun) = (GoesOn::default(), began);
+        let mut on = GoesOn::since(began);
         let end = loop {
             let ended = work.gate.child.try_wait().map_err(|e| Error::io("the command", &e))?;
             if fence.as_ref().is_some_and(Fence::stops) {
@@ -452,7 +457,7 @@ impl Hand<'_> {
             }
             on.collect(self.here.host.collect_adopted(work.gate.pid()));
             if let Some(status) = ended
-                && !self.goes_on(&work, status, (begun, ttl), &mut on)
+                && !self.goes_on(&work, status, ttl, &mut on)
             {
                 // Who stops a machine tells all of its processes at once.
                 std::thread::sleep(LOOK);
@@ -513,16 +518,9 @@ impl Hand<'_> {
     }
 
     /// Whether a command that ended works on all the same, in a process that it started. `setsid` ends at once and leaves the command
-    /// itself. One that failed may leave its agent, which would write beside the next attempt: that is waited for as
-    /// long as `heal` waits for what a dead worker left. What names its run is for `heal` to wait for. `began`: when it was started, by
-    /// the boot clock.
-    fn goes_on(
-        &mut self,
-        work: &Work,
-        status: ExitStatus,
-        (began, ttl): (i64, i64),
-        on: &mut GoesOn,
-    ) -> bool {
+    /// itself. One that failed may leave its agent, which would write beside the next attempt: that is waited for as long as `heal` waits
+    /// for what a dead worker left. What names its run is for `heal` to wait for.
+    fn goes_on(&mut self, work: &Work, status: ExitStatus, ttl: i64, on: &mut GoesOn) -> bool {
         let host = &self.here.host;
         let now = host.boot_clock();
         if on.looked == Some(now) {
@@ -530,7 +528,7 @@ impl Hand<'_> {
         }
         on.looked = Some(now);
         let since = *on.since.get_or_insert(now);
-        if status.success() && since - began > WRAPPER {
+        if status.success() && since - on.began > WRAPPER {
             return false;
         }
         let Ok(left) = host.left_by_child(work.gate.pid()) else { return false };

@@ -45,7 +45,7 @@ impl Hand<'_> {
         let lock = self.lock(Some(i64::from(std::process::id())));
         let start = Start { folder, prompt, profile: profile.as_deref(), claim: &lock, command, log: None };
         let gate = self.gate(task, start)?;
-        let pid = i64::from(gate.child.id());
+        let pid = gate.pid();
         let (mut trail, fingerprint) = self.of_worker("work", pid, &gate);
         trail.more.extend(TreeNote::of(folder_name, &beside(self.board.id())).map(|note| note.fact()));
         let ttl = self.config.board.claim_ttl;

@@ -14,23 +14,13 @@ use super::order::Order;
 use super::{Traces, settled, words};
 use base::error::{Error, Kind, Result};
 use base::quote;
-use base::worker_env::{CLAIM, HARNESS, HERMES, SHARED};
+use base::worker_env::{ATTEMPT, HARNESS};
 use board::Detail;
 use coord::headless::{self, Headless, Wish};
 use coord::{MappingStatus, Runtime, SessionId, mapping};
 
-/// Variables that tell the caller of its own task and agent. A session that it starts does not get them.
-const CALLERS: [&str; 9] = [
-    HERMES.task,
-    HERMES.run,
-    HERMES.workspace,
-    SHARED.task,
-    SHARED.run,
-    SHARED.workspace,
-    CLAIM,
-    "CLAUDECODE",
-    "CLAUDE_CODE_ENTRYPOINT",
-];
+/// Variables that tell the caller of its own agent. A session that it starts does not get them.
+const AGENT: [&str; 2] = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"];
 
 impl Coord<'_> {
     /// Tree, place, harness, mapping, in this order; and whether the session itself was seen.
@@ -95,7 +85,7 @@ impl Coord<'_> {
         let (session, agent) = (order.session.as_ref(), order.agent.as_deref());
         let goes_on = order.again.is_some();
         command.args(headless.line(&Wish { session, goes_on, agent, more: &order.more }));
-        for name in CALLERS {
+        for name in ATTEMPT.into_iter().chain(AGENT) {
             command.env_remove(name);
         }
         command.env(HARNESS, "1");
