@@ -1,6 +1,5 @@
 //! The look that `status`, `check` and `page` take at everything: the watchers, every board, and what each task needs.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::doctor::look::{self, Eyes};
@@ -83,18 +82,12 @@ pub(super) fn refused(common: &Common, why: &Error) -> Result<Now> {
     let need = Need {
         key: needs::REFUSED.into(),
         cause: needs::REFUSED.into(),
-        board: None,
         says: printable(&redact(&format!(
             "nothing runs: the configuration is refused: {}",
             without_values(&why.to_string())
         ))),
-        tasks: Vec::new(),
-        since: None,
-        next: None,
         run: Some("watchbill doctor".into()),
-        todo: None,
-        asked: None,
-        about: BTreeSet::new(),
+        ..Need::default()
     };
     Ok(Now {
         now: here.now,

@@ -69,6 +69,11 @@ impl Profile {
         Id { profile: self.unreadable.as_ref().map(|_| self.name.clone()), ..id }
     }
 
+    /// Whether its settings, or a file that may hold its key, were changed after a moment.
+    pub fn is_changed_since(&self, at: Time) -> bool {
+        self.changed.max(self.keyed).is_some_and(|changed| changed > at)
+    }
+
     /// That nobody knows which provider it works with, and why.
     pub fn blind(&self) -> Option<String> {
         let why = self.unreadable.as_ref()?;

@@ -57,7 +57,7 @@ const STOPPERS: [&str; 20] = [
 ];
 
 /// One thing that needs a person, however many tasks wait for it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Need {
     /// Names the episode: the same text as long as the same thing needs a person, whatever its figures.
     pub key: String,
@@ -179,13 +179,10 @@ pub fn of_findings(findings: &[Finding], board: Option<&str>) -> Vec<Need> {
         cause: kind[0].id.to_owned(),
         board: board.map(str::to_owned),
         says: in_one_line(kind.iter().map(|f| (f.about.as_str(), f.what.as_str()))),
-        tasks: Vec::new(),
-        since: None,
-        next: None,
         run: kind[0].mends.map(|m| m.run.to_owned()),
         todo: kind[0].mends.map(|m| m.todo.to_owned()).or_else(|| kind[0].todo.clone()),
-        asked: None,
         about: kind.iter().map(|f| f.about.clone()).collect(),
+        ..Need::default()
     };
     kinds.into_iter().map(need).collect()
 }
@@ -215,7 +212,7 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
             run,
             todo: todo(shared, &entries, named.unwrap_or_default()),
             asked: first.asked.filter(|_| shared.is_none()),
-            about: BTreeSet::new(),
+            ..Need::default()
         }
     };
     let others = summary.needs_you.iter().filter(|e| e.unattended.is_none());
@@ -242,13 +239,7 @@ pub fn of_board(summary: &Summary) -> Vec<Need> {
         cause: cause.to_owned(),
         board: Some(board.clone()),
         says: format!("{board}: {says}"),
-        tasks: Vec::new(),
-        since: None,
-        next: None,
-        run: None,
-        todo: None,
-        asked: None,
-        about: BTreeSet::new(),
+        ..Need::default()
     };
     // The same key as where tasks wait for it: one new key mends both.
     let keys = summary.refused_keys.iter().map(|key| Need {
@@ -277,11 +268,9 @@ pub fn of_pause(summary: &Summary, pause: &Pause, address: &str) -> Option<Need>
         says: format!("{}; {waits} for a pass", pause.words(summary.now)),
         tasks: due.iter().map(|e| Waiting { id: e.task.clone(), title: e.title.to_string() }).collect(),
         since: pause.since.or_else(|| due.iter().map(|e| e.since).min()),
-        next: None,
         run: Some(format!("watchbill unpause --db {}", card::shell_word(address))),
         todo: Some("once the reason of the pause is gone; `watchbill pause --until` gives it an end".into()),
-        asked: None,
-        about: BTreeSet::new(),
+        ..Need::default()
     })
 }
 
@@ -404,7 +393,6 @@ fn of_unattended(
         says,
         tasks: entries.iter().map(|e| Waiting { id: e.task.clone(), title: e.title.to_string() }).collect(),
         since: entries.iter().map(|e| e.since).min(),
-        next: None,
         // No command lists a profile, and any other one mends something else.
         run: summary::command_for(entries)
             .map(|(run, _)| run)
@@ -417,7 +405,7 @@ fn of_unattended(
         )
         .then(|| entries.iter().map(|e| e.since).max())
         .flatten(),
-        about: BTreeSet::new(),
+        ..Need::default()
     })
 }
 
@@ -469,8 +457,9 @@ impl BoardNow {
     /// What is counted of a board.
     pub fn of(s: &Summary) -> BoardNow {
         let is_counted = |status: &Status| matches!(status, Status::Running | Status::Ready);
-        let is_beside =
-            |f: &&String| Some(*f) != s.idle.as_ref() && !s.passing.contains(*f) && !s.to_mend.contains(f);
+        let is_beside = |f: &&String| {
+            Some(*f) != s.idle.as_ref() && !s.told_otherwise.contains(*f) && !s.to_mend.contains(f)
+        };
         BoardNow {
             board: s.board.clone(),
             paused: s.paused.clone(),

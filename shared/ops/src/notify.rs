@@ -239,15 +239,10 @@ impl Book {
         Some(Need {
             key: "unseen".into(),
             cause: "unseen".into(),
-            board: None,
             says: format!("not everything could be looked at for {}: {first}", words(now.now.since(since))),
-            tasks: Vec::new(),
             since: Some(since),
-            next: None,
             run: Some("watchbill doctor".into()),
-            todo: None,
-            asked: None,
-            about: BTreeSet::new(),
+            ..Need::default()
         })
     }
 

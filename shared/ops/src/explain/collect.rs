@@ -148,7 +148,8 @@ impl Lens<'_> {
         let site = Here { lens: self, id };
         let mut board = site.open()?;
         let rows = board.all_open()?;
-        let still = Standstill::of(&site, &mut *board, &rows)?;
+        let runtime = site.look(&mut *board, |world| Ok((world.runtime)()))?;
+        let still = Standstill::of(&site, &mut *board, &rows, &runtime)?;
         look(&site, tasks, survey, &rows, &still).map(|looked| looked.facts)
     }
 }
@@ -261,14 +262,14 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     };
     let (mut runtime, booted) =
         site.look(&mut *board, |world| Ok(((world.runtime)(), world.host.facts().boot_time)))?;
-    runtime.lanes = dispatcher::lanes(&mut *board, &rows, &runtime, now)?;
     // Said of the board, whatever each watcher says of it.
     let blind = runtime.blind();
     survey.findings.retain(|f| !blind.iter().any(|why| f.starts_with(why)));
     unknown.extend(blind.into_iter().map(str::to_owned));
     let named: BTreeSet<&String> = survey.about.values().flatten().collect();
     let found = |t: &Task| named.contains(&t.id);
-    let still = Standstill::of(site, &mut *board, &rows)?;
+    let still = Standstill::of(site, &mut *board, &rows, &runtime)?;
+    runtime.lanes.clone_from(&still.lanes);
     let own_board = board.is_own();
     let lately = board.events(now.plus(-FRESH), MAX_TICKS)?;
     let left = |t: &Task| {
@@ -380,6 +381,8 @@ struct Standstill {
     endless: Arc<BTreeMap<String, Endless>>,
     /// See [`behind_cards`].
     behind_cards: BTreeSet<String>,
+    /// See [`Runtime::lanes`].
+    lanes: BTreeSet<String>,
 }
 
 /// Tasks in `todo` that wait for an open card: no watcher names them, and their card may wait for a person. `rows`: all that is open.
@@ -393,7 +396,7 @@ fn behind_cards(links: &[Link], rows: &[Task]) -> BTreeSet<String> {
 
 impl Standstill {
     /// `rows`: all that is open.
-    fn of(site: &impl Site, board: &mut dyn Board, rows: &[Task]) -> Result<Standstill> {
+    fn of(site: &impl Site, board: &mut dyn Board, rows: &[Task], runtime: &Runtime) -> Result<Standstill> {
         let waits = |t: &Task| matches!(t.status, Status::Todo | Status::Blocked);
         let links = match rows.iter().any(waits) {
             true => board.links(&[Status::Todo, Status::Blocked])?,
@@ -401,7 +404,9 @@ impl Standstill {
         };
         let endless = Arc::new(endless::of(&links, rows, board.is_own()));
         let behind_cards = behind_cards(&links, rows);
-        Ok(Standstill { passed_over: passed_over(site, board, rows, &links)?, endless, behind_cards })
+        let lanes = dispatcher::lanes(board, rows, runtime, site.set().now)?;
+        let passed_over = passed_over(site, board, rows, &links, runtime)?;
+        Ok(Standstill { passed_over, endless, behind_cards, lanes })
     }
 }
 
@@ -411,6 +416,7 @@ fn passed_over(
     board: &mut dyn Board,
     rows: &[Task],
     links: &[Link],
+    runtime: &Runtime,
 ) -> Result<BTreeSet<String>> {
     let own_board = board.is_own();
     let stands = |t: &Task| match t.status {
@@ -422,7 +428,7 @@ fn passed_over(
         return Ok(BTreeSet::new());
     }
     let now = site.set().now;
-    let (up, runtime) = site.look(board, |world| Ok((clock::up_since(world, now), (world.runtime)())))?;
+    let up = site.look(board, |world| Ok(clock::up_since(world, now)))?;
     // While this machine was off nobody on it could start anything.
     let is_shared = board.is_shared();
     let was_off = |seconds: i64| !is_shared && up.is_some_and(|up| now.since(up) < seconds);
@@ -489,9 +495,8 @@ struct Looked {
 /// Whether what a provider refused stands: it did not answer since, and no new key was put in its place. That the longest wait is over mends
 /// neither a key nor a quota.
 fn stands(router: &Router<'_>, e: &Entry) -> bool {
-    let profile = e.profile.as_ref().map(|profile| router.profile(profile));
-    let changed = profile.and_then(|p| p.changed.max(p.keyed));
-    router.state_of(e) != State::Healthy && changed.is_none_or(|at| at <= e.bad)
+    let is_changed = e.profile.as_ref().is_some_and(|name| router.profile(name).is_changed_since(e.bad));
+    router.state_of(e) != State::Healthy && !is_changed
 }
 
 /// The keys that providers refuse now, but for those that another board of the root tells of.
@@ -558,7 +563,7 @@ fn look(
     site.look(&mut *board, |world| {
         let lately = world.board.events(now.plus(-TICKED), MAX_TICKS)?;
         let mut runtime = dispatcher::runtime(world, &lately, now);
-        runtime.lanes = dispatcher::lanes(world.board, rows, &runtime, now)?;
+        runtime.lanes.clone_from(&still.lanes);
         let details = world.board.look(tasks)?;
         let near: BTreeSet<String> = details.iter().flat_map(|d| kin(d).chain(card_of(d))).collect();
         let near = world.board.look(&near.into_iter().collect::<Vec<_>>())?;

@@ -66,7 +66,7 @@ pub struct Summary {
     pub(crate) to_mend: Vec<String>,
     /// Those that are told otherwise: of a task, or of a key.
     #[serde(skip)]
-    pub(crate) passing: BTreeSet<String>,
+    pub(crate) told_otherwise: BTreeSet<String>,
     /// The keys whose work went to other profiles.
     #[serde(skip)]
     pub(crate) refused_keys: Vec<RefusedKey>,
@@ -331,7 +331,7 @@ impl Summary {
             left_alone: Vec::new(),
             findings: Vec::new(),
             to_mend: Vec::new(),
-            passing,
+            told_otherwise: BTreeSet::new(),
             refused_keys: Vec::new(),
             idle,
             unknown: unknown.iter().map(|u| quote::line(u, MAX_LINE)).collect(),
@@ -394,9 +394,9 @@ impl Summary {
             let cards = facts.iter().filter(asks).filter_map(Facts::open_card);
             cards.into_iter().any(|card| is_about(finding, &card.task.id))
         };
-        let to_mend = untold.iter().filter(|f| !s.passing.contains(**f) && !of_card(f));
+        let to_mend = untold.iter().filter(|f| !passing.contains(**f) && !of_card(f));
         s.to_mend = to_mend.map(|f| quote::line(f, MAX_LINE)).collect();
-        s.passing = untold
+        s.told_otherwise = untold
             .iter()
             .filter(|f| queue::is_wait(f) || of_card(f))
             .map(|f| quote::line(f, MAX_LINE))
@@ -406,7 +406,7 @@ impl Summary {
         let all = untold.into_iter().chain(&of_keys).chain(&cut).chain(&s.idle);
         s.findings = all.map(|f| quote::line(f, MAX_LINE)).collect();
         // What a person is told of as a need is not a finding beside.
-        s.passing.extend(of_keys.iter().map(|f| quote::line(f, MAX_LINE)));
+        s.told_otherwise.extend(of_keys.iter().map(|f| quote::line(f, MAX_LINE)));
         s.refused_keys = keys;
         s
     }

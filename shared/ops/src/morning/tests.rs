@@ -75,7 +75,7 @@ fn night() -> Summary {
         left_alone: vec![entry("t_00000007", "Later", "scheduled by maria")],
         findings: Vec::new(),
         to_mend: Vec::new(),
-        passing: Default::default(),
+        told_otherwise: Default::default(),
         refused_keys: Vec::new(),
         idle: None,
         unknown: Vec::new(),

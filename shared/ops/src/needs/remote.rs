@@ -70,17 +70,11 @@ impl Now {
     /// A machine that did not say how it stands, and what to do about it.
     pub fn unseen(host: &str, says: &str, todo: &str, now: Time, since: Time) -> Now {
         let need = Need {
-            asked: None,
-            about: Default::default(),
             key: format!("{UNSEEN}:{host}"),
             cause: UNSEEN.to_owned(),
-            board: None,
             says: says.to_owned(),
-            tasks: Vec::new(),
-            since: None,
-            next: None,
-            run: None,
             todo: Some(todo.to_owned()),
+            ..Need::default()
         };
         let (needs, host) = (vec![need], host.to_owned());
         Now { now, since, host, needs, boards: Vec::new(), unknown: Vec::new(), is_remote: true }

@@ -56,7 +56,7 @@ fn summary(needs_you: Vec<Entry>) -> Summary {
         left_alone: Vec::new(),
         findings: Vec::new(),
         to_mend: Vec::new(),
-        passing: Default::default(),
+        told_otherwise: Default::default(),
         refused_keys: Vec::new(),
         idle: None,
         unknown: Vec::new(),
@@ -484,7 +484,7 @@ fn what_was_found_of_a_board_is_a_need_whose_key_no_figure_changes() {
     // Not what ends by itself, and not what is told of a task.
     let mut s = summary(Vec::new());
     s.findings = vec!["host moon is silent".into(), "cards that wait: 1".into()];
-    s.passing.insert("cards that wait: 1".into());
+    s.told_otherwise.insert("cards that wait: 1".into());
     assert!(of_board(&s).is_empty());
     assert_eq!(BoardNow::of(&s).findings, ["host moon is silent"]);
 }

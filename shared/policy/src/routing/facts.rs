@@ -271,9 +271,8 @@ impl KeysSeen<'_> {
     /// Whether its profile is there, and nothing of it was changed since.
     fn is_unmended(&self, e: &Entry) -> bool {
         let Some(name) = e.profile.as_deref() else { return false };
-        let profile = self.profiles.get(name);
-        let changed = profile.and_then(|p| p.changed.max(p.keyed));
-        self.known.has(name) != Some(false) && changed.is_none_or(|at| at <= e.bad)
+        let is_changed = self.profiles.get(name).is_some_and(|profile| profile.is_changed_since(e.bad));
+        self.known.has(name) != Some(false) && !is_changed
     }
 }
 

@@ -64,6 +64,21 @@ fn stopped(t: TaskSeen, seconds: i64) -> TaskSeen {
     })
 }
 
+/// A person was told of a held worker by this event: it is not told again, and that it goes on is noted.
+fn is_told_once(held: TaskSeen, goes_on: TaskSeen, event: &Event, config: &Config, says: &str) {
+    let told = with!(held, |t| t.detail.events.push(event.clone()));
+    assert!(needs_operator::told(&told.detail).is_some());
+    begins(&told, config, says);
+    // What it did not do meanwhile says nothing about its health.
+    let on = with!(goes_on, |t| t.detail.events.push(event.clone()));
+    let d = by(&on, config);
+    assert!(
+        line(&d).starts_with("tell stopped-worker: stopped-worker is over: worker alive"),
+        "{}",
+        line(&d)
+    );
+}
+
 #[test]
 fn a_worker_that_a_signal_stopped_is_told_of_once_and_never_requeued_or_killed_for_it() {
     for config in [config(), allowed()] {
@@ -84,16 +99,12 @@ fn a_worker_that_a_signal_stopped_is_told_of_once_and_never_requeued_or_killed_f
             let Change::AddEvent { payload, .. } = &step.changes[0] else { panic!("{step:?}") };
             let event = event(EventKind::Detected, 60, serde_json::to_value(payload).unwrap());
             assert_eq!(needs_operator::goes_on_by(&event).as_deref(), Some("kill -CONT 42 41"));
-            let told = with!(stopped(t.clone(), 700), |t| t.detail.events.push(event.clone()));
-            assert!(needs_operator::told(&told.detail).is_some());
-            begins(&told, &config, "- its worker (pid 42) has been stopped");
-            // It goes on, and what it did not do meanwhile says nothing about its health.
-            let on = with!(t, |t| t.detail.events.push(event));
-            let d = by(&on, &config);
-            assert!(
-                line(&d).starts_with("tell stopped-worker: stopped-worker is over: worker alive"),
-                "{}",
-                line(&d)
+            is_told_once(
+                stopped(t.clone(), 700),
+                t,
+                &event,
+                &config,
+                "- its worker (pid 42) has been stopped",
             );
         }
     }
@@ -134,15 +145,7 @@ fn a_worker_in_a_frozen_cgroup_is_told_of_as_one_that_a_signal_stopped() {
             assert!(payload["mend"].as_str().unwrap().contains("echo 0 > "), "{payload}");
             let event = event(EventKind::Detected, 60, payload);
             assert_eq!(needs_operator::goes_on_by(&event), None, "no signal lets it go on");
-            let told = with!(frozen(t.clone(), 700), |t| t.detail.events.push(event.clone()));
-            begins(&told, &config, "- its worker (pid 42) has been frozen");
-            let on = with!(t, |t| t.detail.events.push(event));
-            let d = by(&on, &config);
-            assert!(
-                line(&d).starts_with("tell stopped-worker: stopped-worker is over: worker alive"),
-                "{}",
-                line(&d)
-            );
+            is_told_once(frozen(t.clone(), 700), t, &event, &config, "- its worker (pid 42) has been frozen");
         }
     }
     // A process that a signal stopped as well does not go on by itself once it is thawed.
