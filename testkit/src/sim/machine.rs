@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shared::base::time::Time;
-use shared::host::{HostFacts, Marks, Probe, Process, Processes, Scan};
+use shared::host::{HostFacts, Marks, Probe, Process, Processes, Scan, View};
 
 use crate::chance::Chance;
 
@@ -65,6 +65,11 @@ impl Machine {
     pub(super) fn new(name: &str, up: i64) -> Machine {
         let residents = BTreeMap::new();
         Machine { name: name.into(), boot: 1, up, residents, next: 100, is_blind: false, is_tidy: false }
+    }
+
+    /// Its processes as a pass looks at them. `facts`: what it reads beside; `aliases`: former names of the machine.
+    pub(super) fn view<'a>(&'a self, facts: &'a HostFacts, aliases: &'a [String]) -> View<'a> {
+        View { facts, aliases, same_namespace: false, is_alone: false, hertz: HERTZ, processes: self }
     }
 
     /// What a pass reads of it at this moment of its wall clock.

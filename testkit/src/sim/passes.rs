@@ -33,7 +33,7 @@ use shared::watch::heal::Heal;
 use shared::watch::heal::seen::Seen as HealSeen;
 use shared::watch::route::RouteBlocked;
 
-use super::machine::{HERTZ, Who};
+use super::machine::Who;
 use super::trials::{self, Dispatch, End};
 use super::truth::PROFILES;
 use super::{Sim, fares, laws, trees, wants, work};
@@ -287,14 +287,7 @@ impl Here<'_> {
         let truth = self.sim.truth.borrow();
         let facts = truth.machine.facts(truth.now);
         let names = self.sim.names.borrow();
-        f(&View {
-            facts: &facts,
-            aliases: &names,
-            same_namespace: false,
-            is_alone: false,
-            hertz: HERTZ,
-            processes: &truth.machine,
-        })
+        f(&truth.machine.view(&facts, &names))
     }
 }
 

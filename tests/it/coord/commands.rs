@@ -456,7 +456,9 @@ fn what_a_killed_harness_left_in_its_tree_is_waited_for() {
             assert!(is_gone(tool), "a harness that is told to stop stops what its command started");
         }
         assert_eq!((&y.row()["mapping"], y.status()), (&json!("aborted"), "ready".into()));
-        y.spawn("codex", &[]).json();
+        // Its worker has such a tool as well.
+        let session = y.session("codex");
+        y.coord(&["abort", &session]).ok();
     }
 }
 

@@ -13,7 +13,6 @@ use shared::watch::heal::Heal;
 use shared::watch::route::RouteBlocked;
 
 use super::super::bare_world;
-use super::super::machine::HERTZ;
 use super::{Actor, HOSTS, Mutant, Pending, Program, State, Told, What};
 
 /// A host of a state, as those on it see it.
@@ -26,14 +25,7 @@ impl Here<'_> {
     fn with<T>(&self, f: impl FnOnce(&View<'_>) -> T) -> T {
         let machine = &self.state.hosts[self.host].machine;
         let facts = machine.facts(self.state.now());
-        f(&View {
-            facts: &facts,
-            aliases: &[],
-            same_namespace: false,
-            is_alone: false,
-            hertz: HERTZ,
-            processes: machine,
-        })
+        f(&machine.view(&facts, &[]))
     }
 }
 

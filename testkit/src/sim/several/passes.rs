@@ -24,7 +24,6 @@ use shared::watch::heal::Heal;
 use shared::watch::route::RouteBlocked;
 
 use super::super::bare_world;
-use super::super::machine::HERTZ;
 use super::work::provider;
 use super::{Actor, HOSTS, NO_ANSWER, Night, SLOTS, Without, laws, name, strikes};
 use crate::memory::MemoryBoard;
@@ -204,14 +203,7 @@ impl Here<'_> {
         let truth = self.night.truth.borrow();
         let machine = &truth.hosts[self.host].machine;
         let facts = machine.facts(truth.clock(self.host));
-        f(&View {
-            facts: &facts,
-            aliases: &[],
-            same_namespace: false,
-            is_alone: false,
-            hertz: HERTZ,
-            processes: machine,
-        })
+        f(&machine.view(&facts, &[]))
     }
 }
 
