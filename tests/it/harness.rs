@@ -463,6 +463,35 @@ fn an_agent_without_a_name_is_waited_for_where_its_wrapper_failed() {
     }
 }
 
+/// Such as the server of a tool, which ends when its agent does.
+#[test]
+fn how_what_a_failed_command_left_ends_says_nothing_of_it() {
+    let d = Desk::new();
+    let said = d.run("env -i sleep 2 & kill -9 $$");
+    assert!(said.code == 1 && said.err.contains("still runs: waits 15m at most"), "{said:?}");
+    assert_eq!(d.status(), "ready");
+    assert_eq!(d.run_row("error"), "worker killed by signal 9 (board run)");
+    // The claim says of it what heal needs: that it is gone, and where the log of the attempt is.
+    let d = Desk::new();
+    let said = d.run("echo 'API Error: Rate limit reached'; env -i sleep 2 & exit 1");
+    assert!(said.err.contains("its log ends on rate_limit: heal goes on with it"), "{said:?}");
+    let healed = d.b.later(120, &[]).ok();
+    assert!(healed.contains("park: worker") && d.status() == "scheduled", "{healed}");
+}
+
+#[test]
+fn where_sigchld_is_ignored_no_end_is_lost() {
+    let d = Desk::new();
+    let board = d.command(&[], "sleep 1; exit 3");
+    let line = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])";
+    let mut python = Command::new("python3");
+    python.args(["-c", line]).arg(board.get_program()).args(board.get_args()).env_clear();
+    python.envs(board.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let why = ran(python.current_dir(&d.folder)).fails(1);
+    assert!(why.contains("code 3"), "{why}");
+    assert_eq!(d.status(), "ready");
+}
+
 /// A worker started it for another task.
 #[test]
 fn a_harness_within_a_harness_is_not_stopped_with_it() {
@@ -491,13 +520,15 @@ fn a_harness_within_a_harness_is_not_stopped_with_it() {
 /// `setsid` forks where it leads a process group, as each command here does.
 #[test]
 fn a_command_that_its_wrapper_puts_into_the_background_is_the_worker() {
-    for (ends, code, status) in [("exit 0", 0, "done"), ("exit 3", 1, "ready")] {
+    for (interpreter, ends, code, status) in
+        [("/bin/sh", "exit 0", 0, "done"), ("/usr/bin/env -S sh -u", "exit 3", 1, "ready")]
+    {
         let d = Desk::new();
         let agent = d.folder.join("agent");
         fs::write(
             &agent,
             format!(
-                "#!/bin/sh\necho $$ > pid; mv pid works; while [ ! -e stop ]; do sleep 0.1; done; {ends}\n"
+                "#!{interpreter}\necho $$ > pid; mv pid works; while [ ! -e stop ]; do sleep 0.1; done; {ends}\n"
             ),
         )
         .unwrap();

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use base::error::{Error, Result};
 
 /// From now on SIGTERM, SIGINT and SIGHUP only say that we are to stop. `nohup` and the `&` of a shell start a program with SIGHUP or
-/// SIGINT ignored: then they stay so, for us and for what we start.
+/// SIGINT ignored: then they stay so, for us and for what we start. SIGCHLD does not: where it is ignored the kernel collects our
+/// children, and how a command ended is lost (wait(2)).
 pub(crate) fn listen() -> Result<Arc<AtomicBool>> {
     let told = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGCHLD, Arc::default()).map_err(|e| Error::io("signals", &e))?;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     for signal in [SIGTERM, SIGINT, SIGHUP] {
         if signal == SIGTERM || !is_ignored(&status, signal) {

@@ -15,6 +15,8 @@ use watchbill_postgres::{PostgresBoard, Secrets};
 
 use crate::clients::{fill, is_sound};
 use crate::distance::Distance;
+use crate::partitions::{Space, may_unshare};
+use crate::pool::Pool;
 use crate::programs::Machine;
 use crate::races::{look, step, trail};
 use crate::server::{PATIENCE, Place, Server, started};
@@ -635,32 +637,59 @@ fn claims_a_second() {
     }
 }
 
-/// `crowd`: 8 hosts with `WATCHBILL_MEASURE_WORKERS` workers each on `WATCHBILL_MEASURE_TASKS` tasks, by real `board run` processes.
+/// Notes when the transaction of each claim began. When it was committed the server knows itself (`track_commit_timestamp`).
+const CLAIMS: &str = "CREATE TABLE public.claims (began timestamptz NOT NULL DEFAULT transaction_timestamp()); \
+    CREATE FUNCTION public.note_claim() RETURNS trigger LANGUAGE plpgsql AS \
+    'BEGIN INSERT INTO public.claims DEFAULT VALUES; RETURN NULL; END'; \
+    CREATE TRIGGER note_claim AFTER INSERT ON task_runs FOR EACH ROW EXECUTE FUNCTION public.note_claim()";
+
+/// Milliseconds from the begin of each claim to its commit.
+fn claims_took(hand: &mut Client) -> Vec<f64> {
+    let sql = "SELECT (EXTRACT(EPOCH FROM pg_xact_commit_timestamp(xmin) - began) * 1000)::float8 FROM public.claims";
+    hand.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect()
+}
+
+/// `crowd`: 8 hosts with `WATCHBILL_MEASURE_WORKERS` workers each on `WATCHBILL_MEASURE_TASKS` tasks, by real `board run` processes. Each
+/// host has processes of its own. Each task takes `WATCHBILL_MEASURE_MS`. `WATCHBILL_MEASURE_THROUGH=N`: through a pool of N connections.
 #[test]
 fn eight_hosts_with_many_workers() {
     if !is_asked_for("crowd") {
         return;
     }
-    let Some(server) = started(&["fsync=on", "max_connections=500"]) else { return };
+    if !may_unshare() {
+        return;
+    }
+    let Some(server) = started(&["fsync=on", "max_connections=500", "track_commit_timestamp=on"]) else {
+        return;
+    };
     let tasks = numbers("WATCHBILL_MEASURE_TASKS", "5000")[0];
+    let through = numbers("WATCHBILL_MEASURE_THROUGH", "0")[0];
+    let work = (numbers("WATCHBILL_MEASURE_MS", "10")[0] as f64 / 1e3).to_string();
+    let pool = (through > 0).then(|| Pool::of(&server, through, 2_000).expect("a pool"));
     println!(
-        "| hosts | workers | tasks | done | attempts | server busy | tasks a second | transactions a task | p50 ms | p99 ms | load |"
+        "| pool | workers | tasks | done | attempts | server busy | tasks a second | transactions a task | claim p50 ms | p99 ms | \
+         most | longest wait for the pool ms: p50 | p99 | `board run` p50 ms | p99 ms | load |"
     );
-    println!("|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
+    println!("|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for workers in numbers("WATCHBILL_MEASURE_WORKERS", "50") {
         let place = server.board();
-        fill(&mut place.hand(), tasks);
+        let url = pool.as_ref().map_or(place.url.clone(), |pool| pool.url(&place.name));
         let mut hand = place.hand();
+        fill(&mut hand, tasks);
+        hand.batch_execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public").unwrap();
+        hand.batch_execute(CLAIMS).unwrap();
         hand.batch_execute("VACUUM ANALYZE").unwrap();
         hand.batch_execute("SELECT pg_stat_reset()").unwrap();
-        let hosts =
-            ["h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"].map(|name| Machine::new(name, &place.url));
+        let spaces = [(); 8].map(|()| Space::new(&["--pid", "--fork", "--mount-proc", "--kill-child"]));
+        let names = ["h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"];
+        let hosts: Vec<Machine> =
+            names.iter().zip(&spaces).map(|(name, space)| space.of(Machine::new(name, &url))).collect();
         let (began, busy) = (Instant::now(), AtomicUsize::new(0));
         let worker = |host: &Machine| {
             let mut took = Vec::new();
             loop {
                 let began = Instant::now();
-                let done = host.call(&["board", "run", "--assignee", "luna", "--", "sleep", "0.01"]);
+                let done = host.call(&["board", "run", "--assignee", "luna", "--", "sleep", &work]);
                 let said = String::from_utf8_lossy(&done.stdout);
                 match done.status.code() {
                     Some(0) if said.contains(" done") => took.push(began.elapsed().as_secs_f64() * 1e3),
@@ -675,11 +704,25 @@ fn eight_hosts_with_many_workers() {
                 }
             }
         };
+        let (is_over, mut waits) = (AtomicBool::new(false), vec![0.0]);
         let took: Vec<f64> = std::thread::scope(|scope| {
-            let worker = &worker;
+            let (worker, is_over) = (&worker, &is_over);
+            let sampled = pool.as_ref().map(|pool| {
+                scope.spawn(move || {
+                    let mut waits = Vec::new();
+                    while !is_over.load(Ordering::Relaxed) {
+                        waits.push(pool.longest_wait());
+                        std::thread::sleep(Duration::from_millis(100));
+                    }
+                    waits
+                })
+            });
             let all = hosts.iter().flat_map(|host| (0..workers).map(move |_| host));
             let all: Vec<_> = all.map(|host| scope.spawn(move || worker(host))).collect();
-            all.into_iter().flat_map(|one| one.join().unwrap()).collect()
+            let all: Vec<_> = all.into_iter().map(|one| one.join()).collect();
+            is_over.store(true, Ordering::Relaxed);
+            waits.extend(sampled.into_iter().flat_map(|one| one.join().unwrap()));
+            all.into_iter().flat_map(Result::unwrap).collect()
         });
         let whole = began.elapsed().as_secs_f64();
         // What the server counts it knows a moment later.
@@ -690,12 +733,18 @@ fn eight_hosts_with_many_workers() {
         let runs = count("SELECT count(*) FROM task_runs");
         let transactions =
             count("SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = 'postgres'");
+        let claims = claims_took(&mut hand);
         println!(
-            "| 8 | {} | {tasks} | {done} | {runs} | {} | {:.1} | {:.0} | {:.0} | {:.0} | {} |",
+            "| {through} | {} | {tasks} | {done} | {runs} | {} | {:.1} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {} |",
             8 * workers,
             busy.load(Ordering::Relaxed),
             tasks as f64 / whole,
             transactions as f64 / tasks as f64,
+            at(claims.clone(), 0.5),
+            at(claims.clone(), 0.99),
+            at(claims, 1.0),
+            at(waits.clone(), 0.5),
+            at(waits, 0.99),
             at(took.clone(), 0.5),
             at(took, 0.99),
             load()

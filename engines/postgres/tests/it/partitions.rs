@@ -36,7 +36,7 @@ pub fn may_unshare() -> bool {
 }
 
 /// Namespaces that last until this is dropped, or this process ends.
-struct Space {
+pub struct Space {
     keeper: Child,
     stdin: Option<ChildStdin>,
     /// The first process in them, by its number here.
@@ -44,7 +44,7 @@ struct Space {
 }
 
 impl Space {
-    fn new(flags: &[&str]) -> Space {
+    pub fn new(flags: &[&str]) -> Space {
         let mut keeper = Command::new("unshare");
         keeper.args(flags).args(["sh", "-c", "echo; read -r _"]).current_dir("/");
         let mut keeper = keeper.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -54,6 +54,11 @@ impl Space {
         // With a namespace of processes the one in it is a child.
         let pid = child.split(' ').find(|pid| !pid.is_empty()).map_or(keeper.id().to_string(), str::to_owned);
         Space { stdin: keeper.stdin.take(), pid, keeper }
+    }
+
+    /// The same machine, whose programs run in its namespaces of processes and mounts.
+    pub fn of(&self, machine: Machine) -> Machine {
+        machine.within(&["nsenter", "-t", &self.pid, "-p", "-m"])
     }
 
     /// Runs lines of a shell in its network.

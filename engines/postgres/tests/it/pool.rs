@@ -19,6 +19,9 @@ use crate::server::{Place, Server, kept, shared, started, wait_for};
 /// How many connections to the server all clients share: far fewer than there are clients.
 const SHARED: usize = 3;
 
+/// How many clients it lets in.
+const CLIENTS_AT_MOST: usize = 200;
+
 /// pgbouncer in front of a server, on a port of this machine.
 pub struct Pool<'s> {
     server: &'s Server,
@@ -53,11 +56,16 @@ pub fn pool() -> Option<&'static Pool<'static>> {
 
 impl Pool<'_> {
     fn before(server: &Server) -> Option<Pool<'_>> {
+        Pool::of(server, SHARED, CLIENTS_AT_MOST)
+    }
+
+    /// A pool of so many connections to the server, which lets in so many clients.
+    pub fn of(server: &Server, shared: usize, clients: usize) -> Option<Pool<'_>> {
         let program = program()?.display().to_string();
         let mut said = String::new();
         // Another process may take the port before the pool does.
         for _ in 0..5 {
-            let pool = Pool::start(server, &program);
+            let pool = Pool::start(server, &program, (shared, clients));
             if (0..100).any(|_| pool.answers()) {
                 return Some(pool);
             }
@@ -66,7 +74,7 @@ impl Pool<'_> {
         panic!("no pool listens: {said}");
     }
 
-    fn start<'s>(server: &'s Server, program: &str) -> Pool<'s> {
+    fn start<'s>(server: &'s Server, program: &str, (shared, clients): (usize, usize)) -> Pool<'s> {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let folder = tempfile::Builder::new().prefix("watchbill-pool-").tempdir().unwrap().keep();
         // It refuses to run as root.
@@ -77,7 +85,7 @@ impl Pool<'_> {
         let said = format!(
             "[databases]\n* = host={} port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
              unix_socket_dir =\nauth_type = trust\nauth_file = {}\npool_mode = transaction\nadmin_users = watchbill\n\
-             default_pool_size = {SHARED}\nmax_client_conn = 200\nserver_login_retry = 1\n",
+             default_pool_size = {shared}\nmax_client_conn = {clients}\nserver_login_retry = 1\n",
             server.folder.display(),
             server.port(),
             users.display(),
@@ -104,7 +112,7 @@ impl Pool<'_> {
     }
 
     /// The address of a board behind it.
-    fn url(&self, board: &str) -> String {
+    pub fn url(&self, board: &str) -> String {
         format!("postgres://watchbill@127.0.0.1:{}/postgres?board={board}", self.port)
     }
 
@@ -119,6 +127,23 @@ impl Drop for Pool<'_> {
     fn drop(&mut self) {
         drop(self.stdin.take());
         self.keeper.wait().unwrap();
+    }
+}
+
+impl Pool<'_> {
+    /// How long the client waits, in milliseconds, that waits longest now for one of its connections.
+    pub fn longest_wait(&self) -> f64 {
+        let console = format!("host=127.0.0.1 port={} user=watchbill dbname=pgbouncer", self.port);
+        let Ok(told) = Client::connect(&console, NoTls).and_then(|mut c| c.simple_query("SHOW POOLS")) else {
+            return 0.0;
+        };
+        let wait = |message: &SimpleQueryMessage| {
+            let SimpleQueryMessage::Row(row) = message else { return None };
+            let number = |name| row.get(name).and_then(|n| n.parse::<f64>().ok());
+            let is_of_boards = row.get("database") == Some("postgres");
+            is_of_boards.then(|| Some(number("maxwait")? * 1e3 + number("maxwait_us")? / 1e3)).flatten()
+        };
+        told.iter().filter_map(wait).fold(0.0, f64::max)
     }
 }
 

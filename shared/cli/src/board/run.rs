@@ -58,8 +58,6 @@ const BUSY: Duration = Duration::from_secs(600);
 /// The same once it was told to stop, for each of two looks: a supervisor kills it soon after (`TimeoutStopSec=30` of the unit, of which the
 /// command had ten).
 const BUSY_TOLD: Duration = Duration::from_secs(9);
-/// How soon a command ends, in seconds, that has put another one into the background.
-const WRAPPER: i64 = 2;
 /// After this time it is said that the end of a command waits to be written.
 const SOON: Duration = Duration::from_secs(2);
 /// How soon a heartbeat is tried again that did not reach a board which several hosts share.
@@ -126,9 +124,8 @@ struct Work {
 }
 
 /// What goes on of a command that ended.
+#[derive(Default)]
 struct GoesOn {
-    /// When it was started, by the boot clock, in seconds.
-    began: i64,
     /// When it was seen that it ended, by the boot clock, in seconds.
     since: Option<i64>,
     /// The last look, by the boot clock.
@@ -140,14 +137,15 @@ struct GoesOn {
 }
 
 impl GoesOn {
-    fn since(began: i64) -> GoesOn {
-        GoesOn { began, since: None, looked: None, worker: None, status: None }
-    }
-
     /// Notes how its worker ended, if it is among these.
     fn collect(&mut self, ended: Vec<(i64, ExitStatus)>) {
         let its = ended.into_iter().find(|(pid, _)| Some(*pid) == self.worker);
         self.status = self.status.or(its.map(|(_, status)| status));
+    }
+
+    /// How the command ended, whose first process ended so. Where that one failed, how something that it left ended says nothing.
+    fn end_of(&self, first: ExitStatus) -> ExitStatus {
+        self.status.filter(|_| first.success()).unwrap_or(first)
     }
 }
 
@@ -441,7 +439,7 @@ impl Hand<'_> {
         work.gate.open(work.run);
         let (mut began, mut start) = (self.here.host.boot_clock(), self.here.now);
         let (mut beat, mut wait, mut over, mut missed) = (began, every, None, false);
-        let mut on = GoesOn::since(began);
+        let mut on = GoesOn::default();
         let end = loop {
             let ended = work.gate.child.try_wait().map_err(|e| Error::io("the command", &e))?;
             if fence.as_ref().is_some_and(Fence::stops) {
@@ -464,7 +462,7 @@ impl Hand<'_> {
                 // What it left may have ended since it was collected.
                 on.collect(self.here.host.collect_adopted(work.gate.pid()));
                 let is_told = work.told.load(Ordering::Relaxed);
-                break if is_told { End::Told } else { End::Itself(on.status.unwrap_or(status)) };
+                break if is_told { End::Told } else { End::Itself(on.end_of(status)) };
             }
             // Suspended time counts: after a laptop was opened again the next heartbeat is due at once.
             let at = self.here.host.boot_clock();
@@ -528,9 +526,6 @@ impl Hand<'_> {
         }
         on.looked = Some(now);
         let since = *on.since.get_or_insert(now);
-        if status.success() && since - on.began > WRAPPER {
-            return false;
-        }
         let Ok(left) = host.left_by_child(work.gate.pid()) else { return false };
         let worker = if status.success() {
             match on.worker {
@@ -564,14 +559,14 @@ impl Hand<'_> {
     }
 
     /// Records a process as the worker of a task: of the one before it `heal` would see that it is gone. Where the board does not take
-    /// that, `heal` waits for the heartbeats of this harness. What a failed command left is its worker as long as this harness waits:
-    /// the claim does not name it, or no later attempt would begin beside it.
+    /// that, `heal` waits for the heartbeats of this harness. What a failed command left is its worker as long as this harness waits: no
+    /// later attempt waits for it, as [`Detail::recorded`] asks for a pid.
     fn is_worked_on_by(&mut self, work: &Work, pid: i64, ttl: i64, is_command: bool) {
         let Ok(seen) = self.look(&work.task) else { return };
         if work.holds(&seen) {
             let (mut trail, fingerprint) = self.of_worker("run", pid, &work.gate);
             if !is_command {
-                trail.more.clear();
+                trail.more.remove("pid");
             }
             let expires = self.here.now.plus(ttl);
             let mut changes = hermes::taken_over(&seen, &work.lock, expires, pid, &trail);
@@ -1005,7 +1000,7 @@ pub(crate) fn runnable(command: &OsStr) -> Result<()> {
 }
 
 /// Whether the arguments of a process are those of what `setsid` was to start: it forks where it leads a process group (setsid(1)), as each
-/// command here does and none does at a prompt. A script has its interpreter in its front.
+/// command here does and none does at a prompt. A script has its interpreter, and the options of that one, in its front.
 fn is_wrapped(words: &[OsString], line: &[OsString]) -> bool {
     let name_of = |word: &OsString| Path::new(word).file_name().map(OsStr::to_owned);
     let Some(at) = line.iter().position(|word| Path::new(word).file_name() == Some(OsStr::new("setsid")))
@@ -1014,11 +1009,12 @@ fn is_wrapped(words: &[OsString], line: &[OsString]) -> bool {
     };
     let behind = &line[at + 1..];
     let flags = behind.iter().take_while(|word| word.as_encoded_bytes().starts_with(b"-")).count();
-    let is = |words: &[OsString]| match (words, &behind[flags..]) {
-        ([word, words @ ..], [name, line @ ..]) => name_of(word) == name_of(name) && words == line,
+    let wanted = &behind[flags..];
+    let Some(from) = words.len().checked_sub(wanted.len()) else { return false };
+    match (&words[from..], wanted) {
+        ([word, words @ ..], [name, wanted @ ..]) => name_of(word) == name_of(name) && words == wanted,
         _ => false,
-    };
-    is(words) || words.get(1..).is_some_and(is)
+    }
 }
 
 fn runs(path: &Path) -> bool {
