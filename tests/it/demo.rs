@@ -108,7 +108,7 @@ fn shows_what_it_says_and_leaves_nothing_behind() {
         "Update the licences  juno -> sol  ready\n",
         "Update the README    luna         scheduled\n      waits until ",
         "A second pass of both changed nothing.",
-        "The stranger who has the\nrecycled pid was left in peace.",
+        "The other process that has the\nrecycled pid got no signal.",
         "Review the design  running\n      over time: 17m in this attempt, 10m allowed (task)\n",
         "src/lex.rs (untracked): not in scope\n",
         "src/parse.rs (modified): not in scope\n",

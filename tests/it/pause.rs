@@ -30,7 +30,7 @@ fn it_holds_every_watcher_until_it_ends_by_itself() {
         // Without -v it is said once for all of them.
         let told = ran(b.command(watcher).arg("-v")).fails(75);
         assert!(
-            told.contains("the disk is moved") && told.contains("`watchbill unpause`"),
+            told.contains("the disk is moved") && told.contains("`watchbill unpause --db "),
             "{watcher}: {told}"
         );
     }

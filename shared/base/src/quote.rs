@@ -147,5 +147,15 @@ fn rewritten(text: &str) -> String {
     out + &text[copied..]
 }
 
+/// A text as one word of a shell line.
+pub fn shell_word(s: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+".contains(&b);
+    if !s.is_empty() && s.bytes().all(plain) {
+        s.to_owned()
+    } else {
+        format!("'{}'", s.replace('\'', r"'\''"))
+    }
+}
+
 #[cfg(test)]
 mod tests;

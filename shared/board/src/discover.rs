@@ -253,7 +253,7 @@ fn all(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
     if found.is_empty() {
         let at = root.map_or_else(|| "no Hermes root".to_owned(), |r| r.display().to_string());
         return Err(Error::new(Kind::NoInput, at, "no board found").hint(
-            "set HERMES_HOME or --hermes-root, name a board with --db, or set board.db in the configuration",
+            "set HERMES_HOME or --hermes-root, name a board with --db, or set board.db in the configuration; or make a board: `board init FILE`",
         ));
     }
     Ok(found)

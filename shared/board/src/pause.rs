@@ -156,10 +156,12 @@ impl Pause {
 
     /// The error for a program that wanted to write to the board.
     pub fn refusal(&self, id: &BoardId, now: Time) -> Error {
-        let hint = match &id.at {
-            Location::File(_) => "`watchbill unpause`, or remove this file, to go on",
-            Location::Server(_) => "`watchbill unpause`, to go on",
+        let or = match &id.at {
+            Location::File(_) => ", or remove this file,",
+            Location::Server(_) => "",
         };
+        let hint =
+            format!("`watchbill unpause --db {}`{or} to go on", base::quote::shell_word(&id.at.to_string()));
         Error::new(Kind::Busy, place(id), self.words(now)).hint(hint)
     }
 

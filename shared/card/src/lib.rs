@@ -16,6 +16,7 @@ pub use self::appendix::{Annex, Attempt, Commands};
 pub use base::cause::Blocker;
 use base::names::{is_task_id, may_be_task_id};
 use base::quote;
+pub use base::quote::shell_word;
 use board::Task;
 pub use board::title::{KEY, PREFIX, blocker_in, guess_title, is_card_title, read_title};
 
@@ -56,16 +57,6 @@ pub fn hand(own_board: bool, slug: Option<&str>, switched: bool, db: &str) -> St
         // A file that was named directly may not be the board that Hermes itself would take.
         (false, None) => format!("HERMES_KANBAN_DB={} hermes kanban", shell_word(db)),
         (false, Some(slug)) => format!("hermes kanban --board {}", shell_word(slug)),
-    }
-}
-
-/// A text as one word of a shell line.
-pub fn shell_word(s: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+".contains(&b);
-    if !s.is_empty() && s.bytes().all(plain) {
-        s.to_owned()
-    } else {
-        format!("'{}'", s.replace('\'', r"'\''"))
     }
 }
 

@@ -560,10 +560,10 @@ fn text(before: &[Task], after: &[Task], first: &Value, second: &Value, untouche
     let again = steps(second).len();
     let _ = write!(
         s,
-        "\nA second pass right after it changed {}. The stranger who has the\nrecycled pid {}.\n\
+        "\nA second pass right after it changed {}. The other process that has the\nrecycled pid {}.\n\
          Every change is an event on the board, with its reason and what it was before.\n",
         if again == 0 { "nothing".to_owned() } else { things(again, "task") },
-        if untouched { "was left in peace" } else { "is gone" },
+        if untouched { "got no signal" } else { "is gone" },
     );
     s
 }

@@ -63,7 +63,7 @@ pub(super) fn run(args: &ReplayArgs, version: &str) -> Result<u8> {
     // The variable names the policy in force.
     let in_variable = env("WATCHBILL_CONFIG").map(PathBuf::from);
     if common.config.is_none() || common.config == in_variable {
-        return Err(Error::new(Kind::Usage, "replay", "by which other policy? --config NEW.toml")
+        return Err(Error::new(Kind::Usage, "replay", "name the configuration to try: --config NEW.toml")
             .hint("a copy of your configuration with what you want to try"));
     }
     let now = common.now.unwrap_or_else(Time::of_clock);
@@ -183,8 +183,8 @@ fn text(all: &[OfBoard], verbose: bool) -> String {
                 out,
                 "{}",
                 printable(&format!(
-                    "{prefix}passes kept since {since}: {}; looks: {}; decided otherwise than the policy in force does now: {}; \
-                     changed something, and nothing is kept of them: {}",
+                    "{prefix}passes kept since {since}: {}; looks: {}; decided otherwise than the configuration in force: {}; \
+                     changed the board and were not kept: {}",
                     r.passes, r.looks, r.changed, b.missing
                 ))
             );

@@ -116,7 +116,7 @@ fn what_is_found_is_recorded_once_and_so_is_its_end() {
     let pause = ground.board.path().join("watchbill.pause");
     std::fs::write(&pause, "").unwrap();
     let refused = look(&[]).fails(75);
-    assert!(refused.contains("paused") && refused.contains("`watchbill unpause`"), "{refused}");
+    assert!(refused.contains("paused") && refused.contains("`watchbill unpause --db "), "{refused}");
     ground.detect(&[]).ok();
     // A pause that ended by itself does not count.
     std::fs::write(&pause, format!("until = {:?}\n", "2001-01-01T00:00:00Z")).unwrap();

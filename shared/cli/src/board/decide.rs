@@ -72,13 +72,15 @@ impl Hand<'_> {
         self.answer(&json, "")
     }
 
-    /// Refuses a profile that does not exist, where that can be known: Hermes 0.19 leaves such a task in ready and says so nowhere.
-    pub(super) fn must_exist(&self, profile: &str, force: bool) -> Result<()> {
+    /// Refuses a profile that does not exist, where that can be known: Hermes 0.19 leaves such a task in ready and says so nowhere. `force`:
+    /// whether `--force` was given; `None` where the command has no such flag.
+    pub(super) fn must_exist(&self, profile: &str, force: Option<bool>) -> Result<()> {
         let known = runtime::of(self.board.id(), self.board.is_own(), &self.here.host).profiles;
-        if force || known.has(profile) != Some(false) {
+        if force == Some(true) || known.has(profile) != Some(false) {
             return Ok(());
         }
-        let hint = format!("one of {}; or --force", known.names().join(", "));
+        let or = force.map_or("", |_| "; or --force");
+        let hint = format!("one of {}{or}", known.names().join(", "));
         Err(refused(profile, "no such profile, so no worker would start for the task").hint(hint))
     }
 
@@ -94,7 +96,7 @@ impl Hand<'_> {
         must_be_a_name(&profile)?;
         let seen = self.look(id)?;
         own_business(&mut *self.board, &seen, true)?;
-        self.must_exist(&profile, force)?;
+        self.must_exist(&profile, Some(force))?;
         let t = &seen.task;
         if let Some(lock) = t.claim_lock.as_deref().filter(|_| t.status == Status::Running) {
             return Err(refused(id, format!("is running, claimed by {lock}"))

@@ -390,7 +390,7 @@ impl Lending<'_> {
         if room == 0 {
             return Ok(false);
         }
-        if let Err(e) = self.onto.must_exist(&self.profile, false) {
+        if let Err(e) = self.onto.must_exist(&self.profile, None) {
             warn(&e.to_string());
             return Ok(true);
         }

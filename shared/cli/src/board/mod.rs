@@ -68,10 +68,9 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
     let config = common.load()?.config;
     if let Command::Init { path } = command {
         let path = path.as_ref().or_else(|| common.db.first()).ok_or_else(|| {
-            Error::new(Kind::Usage, "board init", "no file named").hint("board init PATH, or --db PATH")
+            Error::new(Kind::Usage, "init", "no file named").hint("board init PATH, or --db PATH")
         })?;
-        let path =
-            Location::read(path.as_os_str()).map_err(|why| Error::new(Kind::Config, "board init", why))?;
+        let path = Location::read(path.as_os_str()).map_err(|why| Error::new(Kind::Config, "init", why))?;
         ::board::create(&path, config.board.busy_timeout)?;
         let text = format!("made {path}; use it with --db, or set board.db in the configuration\n");
         return print(&if common.json { format!("{}\n", json!({"made": path})) } else { text });
@@ -174,7 +173,8 @@ fn the_board(common: &Common, config: &Config) -> Result<BoardId> {
         found.retain(|b| !named && b.slug.as_deref() == Some(slug.as_str()));
     }
     found.into_iter().next().ok_or_else(|| {
-        Error::new(Kind::Usage, "board", "found several boards").hint("name one with --board or --db")
+        Error::new(Kind::Usage, "--board", "needed, as there are several boards")
+            .hint("or name one with --db")
     })
 }
 

@@ -40,8 +40,10 @@ pub(super) fn story(d: &Detail, now: Time) -> String {
     );
     if let Some(lock) = &t.claim_lock {
         let until = t.claim_expires.map_or_else(|| "no end".to_owned(), |e| e.to_string());
-        let pid = t.worker_pid.map_or_else(|| "none known".to_owned(), |p| p.to_string());
-        let _ = writeln!(s, "claimed by {} until {until}, worker process {pid}", printable(lock));
+        let worker = t
+            .worker_pid
+            .map_or_else(|| "no worker process known".to_owned(), |p| format!("worker process {p}"));
+        let _ = writeln!(s, "claimed by {} until {until}, {worker}", printable(lock));
     }
     if !t.pin.is_none() {
         let _ = writeln!(s, "pinned to {}", printable(&t.pin.to_string()));

@@ -25,7 +25,7 @@ impl Hand<'_> {
         let assignee = add.assignee.as_deref().map(|a| a.trim().to_lowercase()).filter(|a| !a.is_empty());
         if let Some(profile) = &assignee {
             must_be_a_name(profile)?;
-            self.must_exist(profile, add.force)?;
+            self.must_exist(profile, Some(add.force))?;
         }
         let body = self.body(add)?;
         let mut parents = Vec::new();

@@ -93,7 +93,8 @@ pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
         _ => return None,
     };
     let at = at.local_minute();
-    let says = format!("{stands}; undone by hand at {at}, and watchers leave it alone since: decide");
+    let says =
+        format!("{stands}; a step of the watchers was undone by hand at {at}, so none acts on it: decide");
     Some(instead(stand, says))
 }
 

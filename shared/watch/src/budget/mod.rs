@@ -43,7 +43,7 @@ impl Watcher for BudgetCheck {
         about: "Compare tasks with their scope and budget, and recommend splits; never change a task's state",
         acts: false,
         every: 900,
-        without: "no task is held against its budget",
+        without: "no task is compared with its budget",
         page: Some("budget.html"),
     };
     const ACTIONS: &'static [StepAction] = &[StepAction::Card, StepAction::Comment];

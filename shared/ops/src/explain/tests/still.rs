@@ -22,7 +22,7 @@ fn is_to_be_decided(f: &Facts, begins: &str) {
     let (stand, run) = told(f);
     assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
     assert!(stand.says.starts_with(begins), "{stand:?}");
-    assert!(stand.says.contains("; undone by hand at "), "{stand:?}");
+    assert!(stand.says.contains("; a step of the watchers was undone by hand at "), "{stand:?}");
     assert_eq!(run, "hermes kanban comment t_00000001 'watchbill: heal'");
 }
 
