@@ -495,6 +495,12 @@ fn where_sigchld_is_ignored_no_end_is_lost() {
 /// A worker started it for another task.
 #[test]
 fn a_harness_within_a_harness_is_not_stopped_with_it() {
+    for is_killed in [false, true] {
+        within(is_killed);
+    }
+}
+
+fn within(is_killed: bool) {
     let d = Desk::new();
     let added = d.b.hand(&["add", "Trim the wicks", "--assignee", "nova", "--body", "x"]);
     let second = added.ok().trim().to_owned();
@@ -508,11 +514,17 @@ fn a_harness_within_a_harness_is_not_stopped_with_it() {
     let mut harness = d.started(&[], &nested);
     until("the second one works", || d.folder.join("works").exists() || d.b.path().join("works").exists());
     let worker: i64 = d.b.task(&second, "worker_pid").parse().unwrap();
+    let nested: i64 = d.read("nested").trim().parse().unwrap();
+    if is_killed {
+        signal(nested, Signal::KILL);
+    }
     signal(harness.pid(), Signal::TERM);
     assert_eq!(harness.0.wait().unwrap().code(), Some(1));
     assert_eq!((d.status(), d.b.task(&second, "status")), ("ready".into(), "running".into()));
     assert!(!is_gone(worker));
-    let nested: i64 = d.read("nested").trim().parse().unwrap();
+    if is_killed {
+        return signal(worker, Signal::KILL);
+    }
     signal(nested, Signal::TERM);
     until("it is stopped by itself", || is_gone(worker) && is_gone(nested));
 }

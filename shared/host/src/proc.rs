@@ -292,16 +292,21 @@ pub(super) struct Descendant {
 }
 
 /// Everything in the process group of a child of this process, what this process adopted where it adopts, and their descendants; not
-/// the child itself, nor the harness of another task. They need no mark in their environment. The child leads the group, so that no
-/// other process gets its number while a member is there.
-pub(super) fn started_by(root: &Path, child: i64, adopts: bool) -> io::Result<Vec<Descendant>> {
+/// the child itself, nor what works for another task than this one, with its descendants. They need no mark in their environment. The
+/// child leads the group, so that no other process gets its number while a member is there.
+pub(super) fn started_by(root: &Path, child: i64, task: &str, adopts: bool) -> io::Result<Vec<Descendant>> {
     let all = stats(root)?;
-    let harness = format!("{HARNESS}=");
-    let is_harness = |pid: i64| {
-        environ(root, pid)
-            .is_ok_and(|all| all.split(|b| *b == 0).any(|var| var.starts_with(harness.as_bytes())))
+    let is_others = |pid: i64| {
+        environ(root, pid).is_ok_and(|all| all.split(|b| *b == 0).any(|var| is_of_another(var, task)))
     };
-    Ok(family(&all, child, adopts.then(own_pid), &is_harness))
+    Ok(family(&all, child, adopts.then(own_pid), &is_others))
+}
+
+/// Whether a variable says that its process works for another task: it is the harness of one, or its worker.
+fn is_of_another(var: &[u8], task: &str) -> bool {
+    let value_of = |name: &str| var.strip_prefix(name.as_bytes())?.strip_prefix(b"=");
+    let mut named = [HERMES.task, SHARED.task].into_iter().filter_map(value_of);
+    value_of(HARNESS).is_some() || named.any(|other| !other.is_empty() && other != task.as_bytes())
 }
 
 fn own_pid() -> i64 {
@@ -348,7 +353,7 @@ fn family(
     all: &BTreeMap<i64, Stat>,
     child: i64,
     adopter: Option<i64>,
-    is_harness: &dyn Fn(i64) -> bool,
+    is_others: &dyn Fn(i64) -> bool,
 ) -> Vec<Descendant> {
     let mut found: BTreeSet<i64> = BTreeSet::from([child]);
     let mut others: BTreeSet<i64> = BTreeSet::new();
@@ -361,8 +366,8 @@ fn family(
         if more.is_empty() {
             break;
         }
-        let (harnesses, more): (Vec<i64>, Vec<i64>) = more.into_iter().partition(|pid| is_harness(*pid));
-        others.extend(harnesses);
+        let (apart, more): (Vec<i64>, Vec<i64>) = more.into_iter().partition(|pid| is_others(*pid));
+        others.extend(apart);
         found.extend(more);
     }
     found.remove(&child);

@@ -155,16 +155,16 @@ impl Host {
     }
 
     /// What a child of this process started and that lives: what is in its process group, was adopted by this process, or descends from
-    /// such. The child must lead a process group of its own.
+    /// such, and works for no other task. The child must lead a process group of its own.
     ///
     /// # Errors
     /// Why that is not known, in words.
-    pub fn left_by_child(&self, child: i64) -> Result<Vec<i64>, Reason> {
-        Ok(self.started_by(child)?.iter().map(|p| p.pid).collect())
+    pub fn left_by_child(&self, child: i64, task: &str) -> Result<Vec<i64>, Reason> {
+        Ok(self.started_by(child, task)?.iter().map(|p| p.pid).collect())
     }
 
-    fn started_by(&self, child: i64) -> Result<Vec<Descendant>, Reason> {
-        let all = proc::started_by(&self.proc, child, adopts())
+    fn started_by(&self, child: i64, task: &str) -> Result<Vec<Descendant>, Reason> {
+        let all = proc::started_by(&self.proc, child, task, adopts())
             .map_err(|e| Reason::of("the process list is not complete", e))?;
         Ok(all.into_iter().filter(|p| !p.has_ended).collect())
     }
@@ -187,13 +187,13 @@ impl Host {
     /// Ends what an attempt left running, and what the child of this process started that worked on it.
     fn sweep_child(&self, task: &str, run: Option<i64>, child: i64) -> Result<(), Reason> {
         self.sweep(&self.any_of(task, run))?;
-        self.sweep_started(child)
+        self.sweep_started(child, task)
     }
 
     /// Ends what a child of this process started. A process is known by its start, read while a pidfd holds it.
-    fn sweep_started(&self, child: i64) -> Result<(), Reason> {
+    fn sweep_started(&self, child: i64, task: &str) -> Result<(), Reason> {
         end_all("that it started", || {
-            let left = self.started_by(child)?.into_iter();
+            let left = self.started_by(child, task)?.into_iter();
             Ok(left.map(|p| (p.pid, self.held_if(p.pid, |process| process.ticks == Some(p.ticks)))).collect())
         })
     }

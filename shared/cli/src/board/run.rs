@@ -526,7 +526,7 @@ impl Hand<'_> {
         }
         on.looked = Some(now);
         let since = *on.since.get_or_insert(now);
-        let Ok(left) = host.left_by_child(work.gate.pid()) else { return false };
+        let Ok(left) = host.left_by_child(work.gate.pid(), &work.task) else { return false };
         let worker = if status.success() {
             match on.worker {
                 Some(pid) => left.contains(&pid).then_some(pid),
@@ -731,8 +731,12 @@ impl Hand<'_> {
         if let Some(why) = open.into_inner() {
             return Err(refused(id, format!("{why}: its claim was released, and it goes on after that")));
         }
-        if let Some(left) =
-            self.here.host.left_by_child(work.gate.pid()).ok().and_then(|left| left.first().copied())
+        if let Some(left) = self
+            .here
+            .host
+            .left_by_child(work.gate.pid(), &work.task)
+            .ok()
+            .and_then(|left| left.first().copied())
         {
             warn(&format!("{id}: process {left} that its command started still runs"));
         }

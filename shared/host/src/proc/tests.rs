@@ -3,6 +3,21 @@ use std::process::{Child, Command};
 use super::*;
 
 #[test]
+fn what_works_for_another_task_says_so_in_its_environment() {
+    for (var, is) in [
+        ("WATCHBILL_HARNESS=1", true),
+        ("HERMES_KANBAN_TASK=t_2", true),
+        ("WATCHBILL_TASK=t_2", true),
+        ("HERMES_KANBAN_TASK=t_1", false),
+        ("WATCHBILL_TASK=", false),
+        ("WATCHBILL_TASKS=t_2", false),
+        ("A=t_2", false),
+    ] {
+        assert_eq!(is_of_another(var.as_bytes(), "t_1"), is, "{var}");
+    }
+}
+
+#[test]
 fn stat_lines() {
     let line = |name: &str, state: &str, flags: u64| {
         format!("42 ({name}) {state} 7 42 42 0 -1 {flags} 1 2 3 4 5 6 7 8 20 0 1 0 147908 299 39 1844 1 1\n")
