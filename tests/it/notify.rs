@@ -561,6 +561,27 @@ fn what_cannot_be_written_down_is_told_all_the_same_and_not_with_every_pass() {
 }
 
 #[test]
+fn where_its_folder_cannot_be_written_messages_go_out_once_an_hour() {
+    let receiver = Receiver::new();
+    let b = board(&webhook(&receiver));
+    stop(&b, "t_00000001");
+    // As where the disk became read-only: no lock and no book can be made.
+    fs::create_dir_all(b.path().join("state/watchbill")).unwrap();
+    fs::write(b.path().join("state/watchbill/notify"), "").unwrap();
+    fs::create_dir(b.path().join("run")).unwrap();
+    let start = now();
+    let pass = |seconds: i64| {
+        let when = start + seconds;
+        came(&b, when);
+        let run = b.path().join("run");
+        let ran = ran(command(&b, &["--now", &when.to_string()]).env("XDG_RUNTIME_DIR", run));
+        (ran.code, ran.out.contains("hook: sent: "))
+    };
+    assert_eq!([0, 120, 3_720].map(pass), [(1, true), (1, false), (1, true)]);
+    assert_eq!(receiver.got().len(), 2);
+}
+
+#[test]
 fn what_is_wrong_with_a_target_is_one_line() {
     let b = board("");
     let none = notify(&b, &[]);
