@@ -581,6 +581,26 @@ fn where_its_folder_cannot_be_written_messages_go_out_once_an_hour() {
     assert_eq!(receiver.got().len(), 2);
 }
 
+/// One that hangs keeps all others from telling: no record says that these came.
+#[test]
+fn a_pass_that_another_one_keeps_from_telling_leaves_no_record() {
+    let receiver = Receiver::new();
+    let b = board(&webhook(&receiver));
+    let record = b.path().join("state/watchbill/metrics/notify.prom");
+    let pass = || notify(&b, &["--metrics", record.to_str().unwrap()]);
+    fs::create_dir_all(record.parent().unwrap()).unwrap();
+    assert_eq!(pass().code, 0);
+    let before = fs::read_to_string(&record).unwrap();
+    let lock = fs::File::open(b.path().join("state/watchbill/notify/lock")).unwrap();
+    lock.lock().unwrap();
+    let kept = pass();
+    assert!(kept.code == 75 && kept.err.contains("`fuser -v "), "{kept:?}");
+    assert_eq!(fs::read_to_string(&record).unwrap(), before);
+    drop(lock);
+    assert_eq!(pass().code, 0);
+    assert!(fs::read_to_string(&record).unwrap() != before);
+}
+
 #[test]
 fn what_is_wrong_with_a_target_is_one_line() {
     let b = board("");
