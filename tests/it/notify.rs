@@ -335,10 +335,19 @@ fn a_configuration_that_is_refused_is_told_once_where_its_targets_are_sound() {
     for seconds in [120, 4_000] {
         assert_eq!(refused(&hook, &["--now", &(now() + seconds).to_string()]), "", "{seconds}");
     }
+    // That is mended, and something else is refused.
+    configure(&b, &format!("[heal]\ngrace = '5x'\n{hook}"));
+    for (seconds, sent) in [(4_010, ""), (4_020, "hook: sent: "), (4_030, "")] {
+        let ran = notify(&b, &["--now", &(now() + seconds).to_string()]);
+        assert!(
+            ran.code == 78 && ran.out.starts_with(sent) && ran.out.is_empty() == sent.is_empty(),
+            "{ran:?}"
+        );
+    }
     configure(&b, &hook);
     assert_eq!(later(&b, 4_120).ok(), "");
     assert!(later(&b, 4_500).ok().ends_with(": all is well again\n"));
-    assert_eq!(receiver.got().len(), 2);
+    assert_eq!(receiver.got().len(), 3);
 }
 
 /// A pass is killed while its message is under way, and at each moment before and behind it.

@@ -289,8 +289,9 @@ fn tell(
     };
     let mut book = before.clone();
     book.leave(elsewhere);
-    if let Some(is_gone) = is_gone {
-        book.observe(now, is_gone);
+    match is_gone {
+        Some(is_gone) => book.observe(now, is_gone),
+        None => book.observe_only(now),
     }
     let message = match book.decide(now, keys, elsewhere) {
         Decision::Send(message) => message,

@@ -77,6 +77,32 @@ fn now(needs: Vec<Need>, summary: &Summary) -> Now {
 }
 
 #[test]
+fn a_second_fault_under_one_name_is_another_matter_and_a_figure_is_none() {
+    let about = |id, what: &str| {
+        of_findings(&[finding(Severity::Error, id, "night", what)], Some("night")).remove(0).about
+    };
+    for (id, one, other, differs) in [
+        ("board-unreadable", "no such board", "not a task board: it has no table tasks", true),
+        ("board-unwritable", "not writable: /a", "not writable: /b", true),
+        (
+            "pass-failed",
+            "its last pass, 1m ago, ended with 65",
+            "its last pass, 3m ago, ended with 65",
+            false,
+        ),
+        (
+            "pass-failed",
+            "its last pass, 1m ago, ended with 65",
+            "its last start, 3m ago, failed: signal",
+            true,
+        ),
+        ("disk-low", "40 MiB free", "1.2 GiB free", false),
+    ] {
+        assert_eq!(about(id, one) != about(id, other), differs, "{id}");
+    }
+}
+
+#[test]
 fn tasks_of_one_refusal_are_one_need_whose_key_no_figure_changes() {
     let quota = Some(("moon", Cause::Quota));
     let one = of_tasks(&summary(vec![entry("t_00000001", quota, 5)]));
