@@ -335,10 +335,19 @@ fn a_configuration_that_is_refused_is_told_once_where_its_targets_are_sound() {
     for seconds in [120, 4_000] {
         assert_eq!(refused(&hook, &["--now", &(now() + seconds).to_string()]), "", "{seconds}");
     }
+    // That is mended, and something else is refused.
+    configure(&b, &format!("[heal]\ngrace = '5x'\n{hook}"));
+    for (seconds, sent) in [(4_010, ""), (4_020, "hook: sent: "), (4_030, "")] {
+        let ran = notify(&b, &["--now", &(now() + seconds).to_string()]);
+        assert!(
+            ran.code == 78 && ran.out.starts_with(sent) && ran.out.is_empty() == sent.is_empty(),
+            "{ran:?}"
+        );
+    }
     configure(&b, &hook);
     assert_eq!(later(&b, 4_120).ok(), "");
     assert!(later(&b, 4_500).ok().ends_with(": all is well again\n"));
-    assert_eq!(receiver.got().len(), 2);
+    assert_eq!(receiver.got().len(), 3);
 }
 
 /// A pass is killed while its message is under way, and at each moment before and behind it.
@@ -558,6 +567,47 @@ fn what_cannot_be_written_down_is_told_all_the_same_and_not_with_every_pass() {
     assert!(first.err.contains("ada: what it was told cannot be written down"), "{first:?}");
     assert_eq!(sent(&later(&b, 1_800)), (1, false));
     assert_eq!(sent(&later(&b, 3_660)), (1, true));
+}
+
+#[test]
+fn where_its_folder_cannot_be_written_messages_go_out_once_an_hour() {
+    let receiver = Receiver::new();
+    let b = board(&webhook(&receiver));
+    stop(&b, "t_00000001");
+    // As where the disk became read-only: no lock and no book can be made.
+    fs::create_dir_all(b.path().join("state/watchbill")).unwrap();
+    fs::write(b.path().join("state/watchbill/notify"), "").unwrap();
+    fs::create_dir(b.path().join("run")).unwrap();
+    let start = now();
+    let pass = |seconds: i64| {
+        let when = start + seconds;
+        came(&b, when);
+        let run = b.path().join("run");
+        let ran = ran(command(&b, &["--now", &when.to_string()]).env("XDG_RUNTIME_DIR", run));
+        (ran.code, ran.out.contains("hook: sent: "))
+    };
+    assert_eq!([0, 120, 3_720].map(pass), [(1, true), (1, false), (1, true)]);
+    assert_eq!(receiver.got().len(), 2);
+}
+
+/// One that hangs keeps all others from telling: no record says that these came.
+#[test]
+fn a_pass_that_another_one_keeps_from_telling_leaves_no_record() {
+    let receiver = Receiver::new();
+    let b = board(&webhook(&receiver));
+    let record = b.path().join("state/watchbill/metrics/notify.prom");
+    let pass = || notify(&b, &["--metrics", record.to_str().unwrap()]);
+    fs::create_dir_all(record.parent().unwrap()).unwrap();
+    assert_eq!(pass().code, 0);
+    let before = fs::read_to_string(&record).unwrap();
+    let lock = fs::File::open(b.path().join("state/watchbill/notify/lock")).unwrap();
+    lock.lock().unwrap();
+    let kept = pass();
+    assert!(kept.code == 75 && kept.err.contains("`fuser -v "), "{kept:?}");
+    assert_eq!(fs::read_to_string(&record).unwrap(), before);
+    drop(lock);
+    assert_eq!(pass().code, 0);
+    assert!(fs::read_to_string(&record).unwrap() != before);
 }
 
 #[test]

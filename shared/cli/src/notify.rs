@@ -83,8 +83,13 @@ impl Did {
 }
 
 pub(super) fn run(args: &NotifyArgs, version: &str) -> Result<u8> {
-    watcher::recorded(NOTIFY.program, args.metrics.as_deref(), args.common.now, version, |_| {
-        pass(args, version)
+    watcher::recorded(NOTIFY.program, args.metrics.as_deref(), args.common.now, version, |kept| {
+        let done = pass(args, version);
+        // Where another pass hangs, nobody is told anything: then this is overdue, and no record says that it came.
+        if done.as_ref().is_err_and(|e| e.kind == Kind::Busy) {
+            *kept = None;
+        }
+        done
     })
 }
 
@@ -284,8 +289,9 @@ fn tell(
     };
     let mut book = before.clone();
     book.leave(elsewhere);
-    if let Some(is_gone) = is_gone {
-        book.observe(now, is_gone);
+    match is_gone {
+        Some(is_gone) => book.observe(now, is_gone),
+        None => book.observe_only(now),
     }
     let message = match book.decide(now, keys, elsewhere) {
         Decision::Send(message) => message,

@@ -87,6 +87,8 @@ pub(super) fn refused(common: &Common, why: &Error) -> Result<Now> {
             without_values(&why.to_string())
         ))),
         run: Some("watchbill doctor".into()),
+        // Not where it stands: that changes with each line before it.
+        about: [needs::lasting(&without_values(&why.what))].into(),
         ..Need::default()
     };
     Ok(Now {

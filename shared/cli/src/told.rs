@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -9,32 +10,43 @@ use rustix::fs::{FlockOperation, Mode, OFlags, Timespec, Timestamps};
 
 use base::atomic_file::beside;
 use base::error::{Error, Kind, Result};
+use base::hash;
 use base::reason::Reason;
 use base::time::Time;
 use base::untrusted_file;
 use ops::doctor::TargetSeen;
 use ops::notify::Book;
 
+use super::env;
+
+/// Where no lock can be made, the first pass of each hour tells: a pass comes every two minutes.
+const HOUR: i64 = 3_600;
+const EVERY: i64 = 120;
+
 /// Their folder.
 pub(crate) struct Books(PathBuf);
 
 /// What keeps other passes from telling the same; the kernel lets go of it, however this pass ends. Its time of change says when targets
-/// were told something last that could not be written down: that needs no room on a full disk.
-pub(crate) struct Lock(File);
+/// were told something last that could not be written down: that needs no room on a full disk. `None` where no folder takes such a file.
+pub(crate) struct Lock(Option<File>);
 
 impl Lock {
     /// When that was.
     pub(crate) fn unwritten(&self) -> Option<Time> {
-        self.0.metadata().ok().map(|m| Time(m.mtime()))
+        self.0.as_ref()?.metadata().ok().map(|m| Time(m.mtime()))
     }
 
     /// Takes note of it.
     ///
     /// # Errors
-    /// The file cannot be changed.
+    /// The file cannot be changed. Where there is none: it is not the beginning of an hour.
     pub(crate) fn note_unwritten(&self, at: Time) -> io::Result<()> {
+        let Some(file) = &self.0 else {
+            let is_first = at.0.rem_euclid(HOUR) < EVERY;
+            return is_first.then_some(()).ok_or_else(|| io::Error::other("no lock"));
+        };
         let at = Timespec { tv_sec: at.0, tv_nsec: 0 };
-        Ok(rustix::fs::futimens(&self.0, &Timestamps { last_access: at, last_modification: at })?)
+        Ok(rustix::fs::futimens(file, &Timestamps { last_access: at, last_modification: at })?)
     }
 }
 
@@ -58,25 +70,27 @@ impl Books {
         self.0.join(format!("{target}.json"))
     }
 
-    /// Keeps other passes from telling the same.
+    /// Keeps other passes from telling the same. Where the folder cannot be written, a file elsewhere does so: people are told all the same.
     ///
     /// # Errors
-    /// `Busy` where another pass has it; the folder cannot be made or written.
+    /// `Busy` where another pass has it.
     pub(crate) fn lock(&self) -> Result<Lock> {
-        let place = self.0.join("lock");
-        let wrong = |e: &io::Error| Error::io(place.display(), e);
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(|e| wrong(&e))?;
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let is_new = !place.exists();
-        let file =
-            rustix::fs::open(&place, flags, Mode::from_raw_mode(0o600)).map_err(|e| wrong(&e.into()))?;
-        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| Error::new(Kind::Busy, place.display(), "another pass is telling the targets"))?;
-        let lock = Lock(file.into());
-        if is_new {
-            let _ = lock.note_unwritten(Time(0));
+        let runtime = env("XDG_RUNTIME_DIR").map(|folder| PathBuf::from(folder).join("watchbill"));
+        let me = rustix::process::getuid();
+        let shared = std::env::temp_dir().join(format!("watchbill-{}", me.as_raw()));
+        self.lock_or(runtime.into_iter().chain([shared]))
+    }
+
+    fn lock_or(&self, others: impl IntoIterator<Item = PathBuf>) -> Result<Lock> {
+        let is_done = |locked: &Result<Lock>| locked.as_ref().err().is_none_or(|e| e.kind == Kind::Busy);
+        let own = lock(&self.0, "lock");
+        if is_done(&own) {
+            return own;
         }
-        Ok(lock)
+        // One for each state folder of this user.
+        let name = format!("notify-{:016x}", hash::fnv(self.0.as_os_str().as_bytes().iter().copied()));
+        let elsewhere = others.into_iter().map(|folder| lock_beside(&folder, &name)).find(is_done);
+        elsewhere.unwrap_or(Ok(Lock(None)))
     }
 
     /// What a target was told; an empty book where there is none.
@@ -114,5 +128,82 @@ impl Books {
             failing: self.read(target).map(|book| book.failing().cloned()),
         };
         targets.into_iter().map(one).collect()
+    }
+}
+
+/// Locks this file of a folder, which it makes.
+fn lock(folder: &Path, name: &str) -> Result<Lock> {
+    let place = folder.join(name);
+    let wrong = |e: &io::Error| Error::io(place.display(), e);
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| wrong(&e))?;
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let is_new = !place.exists();
+    let file = rustix::fs::open(&place, flags, Mode::from_raw_mode(0o600)).map_err(|e| wrong(&e.into()))?;
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+        let busy = Error::new(Kind::Busy, place.display(), "another pass is telling the targets");
+        busy.hint(format!("where that hangs, `fuser -v {}` names it", place.display()))
+    })?;
+    let lock = Lock(Some(file.into()));
+    if is_new {
+        let _ = lock.note_unwritten(Time(0));
+    }
+    Ok(lock)
+}
+
+/// The same in a folder whose own folder others write: only where it belongs to this user alone.
+fn lock_beside(folder: &Path, name: &str) -> Result<Lock> {
+    let wrong = |e: &io::Error| Error::io(folder.display(), e);
+    match std::fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(wrong(&e)),
+        _ => {}
+    }
+    let meta = folder.symlink_metadata().map_err(|e| wrong(&e))?;
+    let is_ours =
+        meta.is_dir() && meta.uid() == rustix::process::getuid().as_raw() && meta.mode() & 0o077 == 0;
+    if !is_ours {
+        return Err(Error::new(Kind::Permission, folder.display(), "others can write there"));
+    }
+    lock(folder, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn where_its_folder_cannot_be_written_a_lock_elsewhere_keeps_others_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("state"), "no folder").unwrap();
+        let others = [at("state").join("below"), at("run")];
+        let books = |name: &str| Books(dir.path().join(name).join("notify"));
+        let first = books("state").lock_or(others.clone()).unwrap();
+        assert_eq!(first.unwritten(), Some(Time(0)));
+        first.note_unwritten(Time(7_000)).unwrap();
+        assert_eq!(books("state").lock_or(others.clone()).err().map(|e| e.kind), Some(Kind::Busy));
+        drop(first);
+        assert_eq!(books("state").lock_or(others.clone()).unwrap().unwritten(), Some(Time(7_000)));
+        // Where its own folder can be written, that one counts.
+        assert_eq!(books("sound").lock_or(others).unwrap().unwritten(), Some(Time(0)));
+        assert!(at("sound/notify/lock").exists());
+    }
+
+    #[test]
+    fn without_any_lock_the_beginning_of_an_hour_tells() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("state"), "no folder").unwrap();
+        // A folder of others is not used, nor a link to one.
+        std::fs::DirBuilder::new().mode(0o777).create(at("open")).unwrap();
+        std::fs::set_permissions(at("open"), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        std::fs::create_dir(at("mine")).unwrap();
+        symlink(at("mine"), at("link")).unwrap();
+        let lock = Books(at("state").join("notify")).lock_or([at("open"), at("link")]).unwrap();
+        assert_eq!(lock.unwritten(), None);
+        let tells = |at: i64| lock.note_unwritten(Time(at)).is_ok();
+        assert_eq!([7_200, 7_319, 7_320, 10_799].map(tells), [true, true, false, false]);
+        assert!(std::fs::read_dir(at("open")).unwrap().next().is_none());
     }
 }

@@ -74,7 +74,7 @@ pub(super) fn metered(
     recorded(program, args.watcher.metrics.as_deref(), args.common.now, version, pass)
 }
 
-/// The same for a program that is not a watcher.
+/// The same for a program that is not a watcher. A pass that leaves nothing there has no record.
 pub(super) fn recorded(
     program: &str,
     file: Option<&Path>,
@@ -88,7 +88,7 @@ pub(super) fn recorded(
     let mut kept = Some(Vec::new());
     let done = pass(&mut kept);
     let exit = done.as_ref().map_or_else(|e| e.kind.code(), |code| *code);
-    let boards = kept.unwrap_or_default();
+    let Some(boards) = kept else { return done };
     let ended = Ended { program, version, at, took: began.elapsed(), exit, boards: &boards };
     // What the pass itself ended on goes first.
     let written = metrics::write(file, &ended);

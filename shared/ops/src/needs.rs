@@ -56,6 +56,11 @@ const STOPPERS: [&str; 20] = [
     FAILING,
 ];
 
+/// Those among them with a second cause that a person may come upon after the first one is mended.
+const DIFFERS: [&str; 3] = [UNREADABLE, "board-unwritable", "pass-failed"];
+/// Stands between what a need is about and what is so of that; see [`Need::about`].
+pub(crate) const WITH: &str = ": ";
+
 /// One thing that needs a person, however many tasks wait for it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Need {
@@ -164,6 +169,14 @@ pub fn in_one_line<'t>(all: impl IntoIterator<Item = (&'t str, &'t str)>) -> Str
     said.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
+/// What a finding is about: where one fault may follow another one under the same name, with what is so.
+fn about(f: &Finding) -> String {
+    match DIFFERS.contains(&f.id) {
+        true => format!("{}{WITH}{}", f.about, lasting(&f.what)),
+        false => f.about.clone(),
+    }
+}
+
 /// What findings ask of a person: those that stop something, one need for each kind of finding.
 pub fn of_findings(findings: &[Finding], board: Option<&str>) -> Vec<Need> {
     let stops = |f: &&Finding| is_stopper(f) && f.severity == Severity::Error;
@@ -181,7 +194,7 @@ pub fn of_findings(findings: &[Finding], board: Option<&str>) -> Vec<Need> {
         says: in_one_line(kind.iter().map(|f| (f.about.as_str(), f.what.as_str()))),
         run: kind[0].mends.map(|m| m.run.to_owned()),
         todo: kind[0].mends.map(|m| m.todo.to_owned()).or_else(|| kind[0].todo.clone()),
-        about: kind.iter().map(|f| f.about.clone()).collect(),
+        about: kind.iter().map(|f| about(f)).collect(),
         ..Need::default()
     };
     kinds.into_iter().map(need).collect()
@@ -211,7 +224,11 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
             next: entries.iter().filter_map(|e| e.until).min(),
             run,
             todo: todo(shared, &entries, named.unwrap_or_default()),
-            asked: first.asked.filter(|_| shared.is_none()),
+            // One more task is no other matter, and a new try by a person is: it tells that what was mended was not it.
+            asked: match shared {
+                Some(_) => Some(entries.iter().filter_map(|e| e.asked).max().unwrap_or(Time(0))),
+                None => first.asked,
+            },
             ..Need::default()
         }
     };
@@ -281,7 +298,7 @@ const FORGOTTEN: i64 = 2 * 3_600;
 const PAUSED: &str = "board-paused";
 
 /// What stays the same in a finding while it lasts: a hash of it without its ages, times and counts.
-fn lasting(said: &str) -> String {
+pub fn lasting(said: &str) -> String {
     let is_figure = |word: &str| {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
         let word = word.trim_end_matches(|c: char| "smhd".contains(c));

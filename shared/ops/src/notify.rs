@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::doctor::{FAILING, Failing};
-use crate::needs::{Need, Now, REFUSED, SPLIT};
+use crate::needs::{Need, Now, REFUSED, SPLIT, WITH, lasting};
 use base::reason::Reason;
 use base::time::{Time, words};
 use config::NotifyKeys;
@@ -23,6 +23,8 @@ pub const BOOK: &str = "watchbill.told/1";
 const SETTLED: i64 = 300;
 /// Seconds after which a person is told that something cannot be looked at.
 const UNSEEN: i64 = 600;
+/// Of so many things that cannot be looked at a message says why.
+const MAX_NAMED: usize = 3;
 /// Seconds until a message that was not accepted is sent again. It doubles with each further try.
 const RETRY: i64 = 60;
 /// Where that doubling ends.
@@ -44,6 +46,9 @@ pub struct Book {
     failing: Option<Failing>,
     /// Since when not everything could be looked at.
     unseen: Option<Time>,
+    /// Since when each of that could not; see [`unseen`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    unseen_each: BTreeMap<String, Time>,
 }
 
 /// Something that needs a person, from its begin to its end.
@@ -106,7 +111,8 @@ pub enum Decision {
 impl Default for Book {
     fn default() -> Book {
         let (open, sent) = (Vec::new(), Vec::new());
-        Book { schema: BOOK.into(), open, sent, doubt: None, failing: None, unseen: None }
+        let unseen_each = BTreeMap::new();
+        Book { schema: BOOK.into(), open, sent, doubt: None, failing: None, unseen: None, unseen_each }
     }
 }
 
@@ -144,21 +150,41 @@ impl Book {
         let at = now.now;
         self.sent.retain(|sent| (0..HOUR).contains(&at.since(*sent)));
         self.unseen = unseen(now).next().map(|_| self.unseen.filter(|since| *since <= at).unwrap_or(at));
+        let was = std::mem::take(&mut self.unseen_each);
+        // An earlier version kept one time for all.
+        let first = self.unseen.filter(|_| was.is_empty());
+        let since =
+            |name: &String| was.get(name).copied().or(first).filter(|since| *since <= at).unwrap_or(at);
+        self.unseen_each = unseen(now).map(|(name, _)| (name.clone(), since(&name))).collect();
         let blind = self.blind(now);
         let needs: Vec<&Need> = blind.iter().chain(&now.needs).collect();
-        renamed(&mut self.open, &needs);
-        self.doubt.iter_mut().for_each(|doubt| renamed(&mut doubt.began, &needs));
+        self.meet(&needs, at);
         for episode in &mut self.open {
-            let need = needs.iter().find(|n| n.key == episode.key);
-            // What is asked anew, or is back after it was over, begins again, also where its end could not be told.
-            episode.again |= need.is_some_and(|need| episode.is_anew(need, at));
-            episode.asked = episode.asked.or_else(|| need?.asked);
-            need.iter().for_each(|need| episode.is_about(need, at));
             let board = episode.board.as_deref();
             let is_known =
                 || was_looked_for(now, board) && (was_read(now, board) || board.is_some_and(&is_gone));
             let is_so = needs.iter().any(|n| n.key == episode.key) || !is_known();
             episode.gone = (!is_so).then(|| episode.gone.filter(|gone| *gone <= at).unwrap_or(at));
+        }
+    }
+
+    /// The same where nothing but these needs could be looked at: nothing is over.
+    pub fn observe_only(&mut self, now: &Now) {
+        self.meet(&now.needs.iter().collect::<Vec<_>>(), now.now);
+        let is_so = |e: &&mut Episode| now.needs.iter().any(|n| n.key == e.key);
+        self.open.iter_mut().filter(is_so).for_each(|e| e.gone = None);
+    }
+
+    /// Takes note of what became of what was told and is still so.
+    fn meet(&mut self, needs: &[&Need], at: Time) {
+        renamed(&mut self.open, needs);
+        self.doubt.iter_mut().for_each(|doubt| renamed(&mut doubt.began, needs));
+        for episode in &mut self.open {
+            let Some(need) = needs.iter().find(|n| n.key == episode.key) else { continue };
+            // What is asked anew, or is back after it was over, begins again, also where its end could not be told.
+            episode.again |= episode.is_anew(need, at);
+            episode.asked = episode.asked.or(need.asked);
+            episode.is_about(need, at);
         }
     }
 
@@ -235,13 +261,29 @@ impl Book {
     /// That something cannot be looked at, once that has lasted.
     fn blind(&self, now: &Now) -> Option<Need> {
         let since = self.unseen.filter(|since| now.now.since(*since) >= UNSEEN)?;
-        let first = unseen(now).next()?;
-        Some(Need {
+        let has_lasted =
+            |name: &str| self.unseen_each.get(name).is_some_and(|since| now.now.since(*since) >= UNSEEN);
+        let mut said: Vec<(String, &str)> = Vec::new();
+        for (name, what) in unseen(now) {
+            if said.iter().all(|(other, _)| *other != name) {
+                said.push((name, what));
+            }
+        }
+        // What cannot be looked at for a moment only is named where nothing else is.
+        let is_named = said.iter().any(|(name, _)| has_lasted(name));
+        said.retain(|(name, _)| !is_named || has_lasted(name));
+        let what: Vec<&str> = said.iter().map(|(_, what)| *what).take(MAX_NAMED).collect();
+        (!what.is_empty()).then(|| Need {
             key: "unseen".into(),
             cause: "unseen".into(),
-            says: format!("not everything could be looked at for {}: {first}", words(now.now.since(since))),
+            says: format!(
+                "not everything could be looked at for {}: {}",
+                words(now.now.since(since)),
+                what.join("; ")
+            ),
             since: Some(since),
             run: Some("watchbill doctor".into()),
+            about: said.into_iter().map(|(name, _)| name).filter(|_| is_named).collect(),
             ..Need::default()
         })
     }
@@ -358,7 +400,7 @@ impl Episode {
     }
 }
 
-/// Gives episodes of an earlier version, which had one for all profiles of a board, the keys of now.
+/// Gives episodes of an earlier version, which had one for all profiles of a board, the keys of now, and what they are about its names.
 fn renamed(episodes: &mut Vec<Episode>, needs: &[&Need]) {
     let is_split = |e: &Episode| {
         let is_known =
@@ -377,11 +419,24 @@ fn renamed(episodes: &mut Vec<Episode>, needs: &[&Need]) {
     }
     let mut seen = BTreeSet::new();
     episodes.retain(|e| seen.insert(e.key.clone()));
+    for e in episodes {
+        let Some(need) = needs.iter().find(|n| n.key == e.key) else { continue };
+        for name in &need.about {
+            let is_bare = |(bare, _): &(&str, &str)| !need.about.contains(*bare);
+            let gone = name.rsplit_once(WITH).filter(is_bare).and_then(|(bare, _)| e.about.remove(bare));
+            e.about.extend(gone.map(|gone| (name.clone(), gone)));
+        }
+    }
 }
 
-/// What could not be looked at.
-fn unseen(now: &Now) -> impl Iterator<Item = &String> {
-    now.unknown.iter().chain(now.boards.iter().flat_map(|b| &b.unknown))
+/// What could not be looked at, each with what it is called in a [`Book`]: the board, and what is so of it whatever task it is about.
+fn unseen(now: &Now) -> impl Iterator<Item = (String, &str)> {
+    let none = now.unknown.iter().map(|what| ("", what));
+    let of_boards = now.boards.iter().flat_map(|b| b.unknown.iter().map(|what| (b.board.as_str(), what)));
+    none.chain(of_boards).map(|(board, what)| {
+        let of_no_task: Vec<&str> = what.split_whitespace().filter(|word| !word.contains("t_")).collect();
+        (format!("{board}{WITH}{}", lasting(&of_no_task.join(" "))), what.as_str())
+    })
 }
 
 /// Whether the board was read, where it is about one.

@@ -40,7 +40,10 @@ impl WatcherSeen {
 
     fn on_record(&self, now: Time) -> Option<Time> {
         // A round leaves a record of each pass it has made; where there is one, its own start says nothing of this watcher.
-        let tells = |s: &&&Starter| !s.round || s.metrics.is_none() || self.record.is_none();
+        let of_it = |s: &&&Starter| !s.round || s.metrics.is_none() || self.record.is_none();
+        // A `notify` that another one keeps from its work leaves no record.
+        let is_kept = |s: &Starter| is_busy(s) && s.metrics.is_some() && self.record.is_some();
+        let tells = |s: &&&Starter| of_it(s) && !is_kept(s);
         let on = self.on();
         let told = on.iter().filter(tells).filter_map(|s| s.last);
         let all: Vec<Time> = self.record.map(|r| r.at).into_iter().chain(told).collect();
@@ -136,6 +139,11 @@ impl WatcherSeen {
         let newest = self.boards.values().max().is_some_and(|at| *at > oldest);
         self.changes_work() && comes && newest && !looked
     }
+}
+
+/// Whether its last start ended with 75.
+fn is_busy(s: &Starter) -> bool {
+    s.ended.as_ref().is_some_and(|ended| ended.status == 75)
 }
 
 fn is_ahead(at: Time, now: Time) -> bool {
@@ -422,6 +430,22 @@ mod tests {
                 let found = watchers(&[seen], StartersSeen { lingers: None, cron_runs: Some(true) }, now);
                 assert_eq!((found[1].id, worst(&found)), (id, severity), "{busy:?} {exit}: {found:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_start_that_another_pass_kept_from_its_work_is_no_pass() {
+        let now = Time(1_800_000_000);
+        for (status, metrics, overdue) in [
+            (75, Some("/s/notify.prom".into()), true),
+            (75, None, false),
+            (0, Some("/s/notify.prom".into()), false),
+        ] {
+            let ended = Some(Ended { result: "success".into(), status });
+            let starter = Starter { ended, metrics, ..by_cron(Some(now.plus(-60))).starters.remove(0) };
+            let record = Some(Record { at: now.plus(-9_000), exit: 0, busy_since: None });
+            let seen = WatcherSeen { watched: NOTIFY, starters: vec![starter], record, ..by_cron(None) };
+            assert_eq!(seen.is_overdue(now), overdue, "{status}");
         }
     }
 

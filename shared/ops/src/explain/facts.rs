@@ -304,6 +304,14 @@ impl Facts {
         self.asked().or_else(changed).unwrap_or(self.detail.task.created_at)
     }
 
+    /// When a person gave it a new try last that came to an end like those before it.
+    pub(crate) fn retried(&self) -> Option<Time> {
+        let runs = || self.detail.runs.iter().map(|run| run.started_at);
+        let is_between = |at: Time| runs().any(|run| run < at) && runs().any(|run| run >= at);
+        let is_retry = |e: &&Event| authorship::starts_anew(&self.detail, e) && is_between(e.at);
+        self.detail.events.iter().rev().find(is_retry).map(|e| e.at)
+    }
+
     /// When a person was asked last, as it stands: it, or its stopped card, was blocked or sent to triage then.
     pub(crate) fn asked(&self) -> Option<Time> {
         let stopped = |d: &Detail| {

@@ -111,7 +111,8 @@ pub struct Entry {
     pub(crate) more: Option<Line>,
     /// Since when it stands so.
     pub since: Time,
-    /// When a person was asked last: it, or its stopped card, was blocked then, or it was changed by hand.
+    /// When a person was asked last: it, or its stopped card, was blocked then, or it was changed by hand. Of what is told with others: when a
+    /// person gave it a new try last that ended in the same way.
     #[serde(skip)]
     pub(crate) asked: Option<Time>,
     /// Until when it waits, where that is known.
@@ -453,6 +454,10 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
     let unreached = f.unreached.as_ref().filter(|_| stand.kind == Kind::NeedsPerson);
     // What its card asks is about this task alone, or about all that share the card.
     let is_stopped = stand.kind == Kind::NeedsPerson && f.lacking().is_none() && f.stopped_card().is_some();
+    // What was undone is decided one by one.
+    let shared = (matches!(stand.kind, Kind::NeedsPerson | Kind::Waits | Kind::Due) && !is_stopped)
+        .then(|| Shared::of(f).filter(|_| f.undone().is_none()))
+        .flatten();
     let entry = Entry {
         task: d.task.id.clone(),
         title: Line::of(d.task.title.clone()),
@@ -462,7 +467,11 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         says: Line::of(stand.says),
         more: stand.more.map(Line::of),
         since: unreached.map(|u| u.since).or(stuck.map(|s| s.since)).unwrap_or_else(|| f.since()),
-        asked: (stand.kind == Kind::NeedsPerson).then(|| f.anew()),
+        asked: match &shared {
+            Some(_) => f.retried(),
+            None => Some(f.anew()),
+        }
+        .filter(|_| stand.kind == Kind::NeedsPerson),
         until: stand.until.filter(|u| *u > f.now),
         due: stand.kind == Kind::Due,
         deeds,
@@ -472,10 +481,7 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
             .then(|| f.refused_orchestrators.clone())
             .flatten()
             .filter(|_| stand.unattended.is_some()),
-        // What was undone is decided one by one.
-        shared: (matches!(stand.kind, Kind::NeedsPerson | Kind::Waits | Kind::Due) && !is_stopped)
-            .then(|| Shared::of(f).filter(|_| f.undone().is_none()))
-            .flatten(),
+        shared,
     };
     (stand.kind, entry)
 }

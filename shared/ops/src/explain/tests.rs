@@ -936,6 +936,24 @@ fn what_stands_still_after_a_person_changed_it_is_asked_anew() {
 }
 
 #[test]
+fn a_new_try_is_one_by_a_person_that_ended_like_the_one_before() {
+    let unblocked = |by: Value| event("unblocked", 600, by);
+    let person = || unblocked(json!({}));
+    for (events, runs, retried, why) in [
+        (vec![person()], &[900, 300][..], true, "it failed again"),
+        (vec![person()], &[900], false, "it was not tried yet"),
+        (vec![person()], &[300], false, "it never failed before"),
+        (vec![], &[900, 300], false, "it was tried by itself"),
+        (vec![unblocked(json!({"by": "heal"}))], &[900, 300], false, "a watcher is nobody"),
+    ] {
+        let mut f = task(Status::Blocked, events);
+        f.detail.runs =
+            runs.iter().map(|at| Run { started_at: ago(*at), ..run(1, "luna", Some("crashed")) }).collect();
+        assert_eq!(f.retried(), retried.then(|| ago(600)), "{why}");
+    }
+}
+
+#[test]
 fn a_used_up_quota_is_one_also_behind_a_card_that_was_answered() {
     let of = json!({"by": "synthesize-distress", "watchbill": {"pass": "p", "card": "t_0000caf1", "cause": "quota"}});
     let claimed = event("claimed", 2_000, json!({}));

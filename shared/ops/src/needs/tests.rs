@@ -77,6 +77,32 @@ fn now(needs: Vec<Need>, summary: &Summary) -> Now {
 }
 
 #[test]
+fn a_second_fault_under_one_name_is_another_matter_and_a_figure_is_none() {
+    let about = |id, what: &str| {
+        of_findings(&[finding(Severity::Error, id, "night", what)], Some("night")).remove(0).about
+    };
+    for (id, one, other, differs) in [
+        ("board-unreadable", "no such board", "not a task board: it has no table tasks", true),
+        ("board-unwritable", "not writable: /a", "not writable: /b", true),
+        (
+            "pass-failed",
+            "its last pass, 1m ago, ended with 65",
+            "its last pass, 3m ago, ended with 65",
+            false,
+        ),
+        (
+            "pass-failed",
+            "its last pass, 1m ago, ended with 65",
+            "its last start, 3m ago, failed: signal",
+            true,
+        ),
+        ("disk-low", "40 MiB free", "1.2 GiB free", false),
+    ] {
+        assert_eq!(about(id, one) != about(id, other), differs, "{id}");
+    }
+}
+
+#[test]
 fn tasks_of_one_refusal_are_one_need_whose_key_no_figure_changes() {
     let quota = Some(("moon", Cause::Quota));
     let one = of_tasks(&summary(vec![entry("t_00000001", quota, 5)]));
@@ -388,10 +414,23 @@ fn what_is_to_be_done_and_its_command_are_one() {
 }
 
 #[test]
-fn what_is_asked_again_is_dated_and_what_a_provider_refuses_is_not() {
+fn what_is_asked_again_is_dated_and_what_a_provider_refuses_by_the_new_tries_of_a_person() {
     let asked = |all: Vec<Entry>| of_tasks(&summary(all)).remove(0).asked.map(|at| NOW.since(at));
     assert_eq!(asked(vec![entry("t_00000001", None, 5)]), Some(150));
-    assert_eq!(asked(vec![entry("t_00000001", Some(("moon", Cause::Quota)), 5)]), None);
+    let refused = |id: &str, retried: Option<i64>| Entry {
+        asked: retried.map(|ago| NOW.plus(-ago)),
+        ..entry(id, Some(("moon", Cause::Quota)), 5)
+    };
+    let never = NOW.since(Time(0));
+    for (tries, newest) in [
+        (&[None][..], never),
+        // One that joins is no other matter.
+        (&[None, None], never),
+        (&[Some(60), None, Some(90)], 60),
+    ] {
+        let all = tries.iter().zip(1..).map(|(ago, n)| refused(&format!("t_0000000{n}"), *ago)).collect();
+        assert_eq!(asked(all), Some(newest), "{tries:?}");
+    }
     let waits = |why, minutes| Entry { unattended: Some(why), ..entry("t_00000001", None, minutes) };
     for (why, newest) in [(Unattended::Review, Some(300)), (Unattended::NotStarted, None)] {
         assert_eq!(asked(vec![waits(why, 90), waits(why, 5)]), newest, "{why:?}");

@@ -576,6 +576,121 @@ fn one_more_of_what_a_need_is_about_is_told_and_one_less_is_not() {
 }
 
 #[test]
+fn one_fault_after_another_under_the_same_name_is_told() {
+    let target = anybody();
+    let at = |seconds: i64, what: &str| {
+        let mut now = at(seconds, if what.is_empty() { &[] } else { &["board-unreadable:night"] });
+        now.needs.iter_mut().for_each(|n| n.about = [what.to_owned()].into());
+        now
+    };
+    let mut book = Book::default();
+    for (seconds, what, is_told) in [
+        (0, "night: lost", true),
+        (120, "night: lost", false),
+        (240, "night: no board", false),
+        (360, "night: no board", true),
+        (480, "night: no board", false),
+        (600, "", false),
+        (720, "night: empty", false),
+        (840, "night: empty", true),
+        (960, "night: lost", false),
+        (1_080, "night: lost", false),
+    ] {
+        let decision = pass(&mut book, &at(seconds, what), &target, Outcome::Accepted);
+        assert_eq!(told(&decision).is_some(), is_told, "{seconds}: {decision:?}");
+    }
+    // What an earlier version told without it is not told again.
+    let mut old = Book::default();
+    pass(&mut old, &at(0, "night"), &target, Outcome::Accepted);
+    for seconds in [120, 240, 360] {
+        let decision = pass(&mut old, &at(seconds, "night: lost"), &target, Outcome::Accepted);
+        assert_eq!(decision, Decision::Quiet, "{seconds}");
+    }
+    pass(&mut old, &at(480, "night: empty"), &target, Outcome::Accepted);
+    assert!(told(&pass(&mut old, &at(600, "night: empty"), &target, Outcome::Accepted)).is_some());
+}
+
+#[test]
+fn where_nothing_else_could_be_looked_at_one_fault_after_another_is_told_and_nothing_is_over() {
+    let target = anybody();
+    let mut book = Book::default();
+    pass(&mut book, &at(0, &["quota:default:moon"]), &target, Outcome::Accepted);
+    for (seconds, what, is_told) in [
+        (60, "grase", true),
+        (600, "grase", false),
+        (720, "grace", false),
+        (4_000, "grace", true),
+        (8_000, "grace", false),
+    ] {
+        let mut now = at(seconds, &[REFUSED]);
+        now.boards.clear();
+        now.needs[0].about = [what.to_owned()].into();
+        book.observe_only(&now);
+        let decision = book.decide(&now, &target, &BTreeSet::new());
+        if let Decision::Send(message) = &decision {
+            let before = book.clone();
+            book.sending(message);
+            book.sent(message, Outcome::Accepted, &before, now.now);
+        }
+        let want = is_told.then(|| (vec![REFUSED], vec![]));
+        assert_eq!(told(&decision), want, "{seconds}");
+    }
+}
+
+#[test]
+fn what_else_cannot_be_looked_at_is_told_once_it_has_lasted() {
+    let (mut book, target) = (Book::default(), anybody());
+    let log = |board: usize, task: u32| (board, format!("the log of t_0000000{task} cannot be read"));
+    let settings = || (0, "config.yaml cannot be read".to_owned());
+    for (seconds, unknown, is_told, why) in [
+        (0, vec![log(0, 1)], false, "it begins"),
+        (600, vec![log(0, 1)], true, "it lasted"),
+        (700, vec![log(0, 1), log(1, 2)], false, "another board, for a moment"),
+        (1_000, vec![log(0, 1), log(1, 2), log(1, 3)], false, "not for long"),
+        (1_300, vec![log(0, 1), log(1, 2), log(1, 3)], true, "it lasted"),
+        (1_400, vec![log(0, 4), log(1, 2)], false, "of other tasks it is the same"),
+        (1_500, vec![log(1, 2)], false, "less"),
+        (1_600, vec![log(1, 2), settings()], false, "the settings, for a moment"),
+        (2_200, vec![log(1, 2), settings()], true, "they lasted"),
+        (9_000, vec![log(1, 2), settings()], false, "told"),
+    ] {
+        let mut now = at(seconds, &[]);
+        for (board, what) in unknown {
+            now.boards[board].unknown.push(what);
+        }
+        let decision = pass(&mut book, &now, &target, Outcome::Accepted);
+        assert_eq!(told(&decision), is_told.then(|| (vec!["unseen"], vec![])), "{why}");
+        if let Decision::Send(message) = &decision {
+            let is_first = seconds == 600;
+            assert_eq!(message.text.contains("cannot be read; "), !is_first, "{}", message.text);
+        }
+    }
+    // What an earlier version told, and how long it counted, goes on.
+    let blind = |seconds| {
+        let mut now = at(seconds, &[]);
+        now.boards[0].unknown.push(log(0, 1).1);
+        now
+    };
+    for (told_first, is_told) in [(false, true), (true, false)] {
+        let mut book = Book::default();
+        let mut seconds = vec![0];
+        seconds.extend(told_first.then_some(600));
+        seconds.into_iter().for_each(|at| drop(pass(&mut book, &blind(at), &target, Outcome::Accepted)));
+        let mut old = serde_json::to_value(&book).unwrap();
+        old.as_object_mut().unwrap().remove("unseen_each");
+        old["open"]
+            .as_array_mut()
+            .unwrap()
+            .iter_mut()
+            .for_each(|e| drop(e.as_object_mut().unwrap().remove("about")));
+        let mut book = Book::read(&old.to_string()).unwrap();
+        let decision = pass(&mut book, &blind(660), &target, Outcome::Accepted);
+        assert_eq!(told(&decision).is_some(), is_told);
+        assert_eq!(pass(&mut book, &blind(780), &target, Outcome::Accepted), Decision::Quiet);
+    }
+}
+
+#[test]
 fn watchers_that_are_late_in_turn_are_told_once_each_and_their_end_is_told() {
     let (mut book, target) = (Book::default(), anybody());
     let mut titles = Vec::new();
