@@ -52,6 +52,7 @@ const PROGRAM: &[&str] = &["program"];
 const BOARD: &[&str] = &["program", "board"];
 const LAST: &str = "watchbill_last_pass_timestamp_seconds";
 const EXIT: &str = "watchbill_last_pass_exit_code";
+const BOARD_EXIT: &str = "watchbill_board_exit_code";
 const BUSY_SINCE: &str = "watchbill_board_busy_since_timestamp_seconds";
 const PASSES: &str = "watchbill_passes_total";
 const STEPS: &str = "watchbill_steps_total";
@@ -69,7 +70,7 @@ pub const METRICS: [Metric; 13] = [
     gauge(EXIT, PROGRAM, "The exit code of the last pass."),
     counter(PASSES, PROGRAM, "Passes since this file was made."),
     gauge("watchbill_boards", PROGRAM, "Boards the last pass looked at."),
-    gauge("watchbill_board_exit_code", BOARD, "The exit code of the last pass on this board."),
+    gauge(BOARD_EXIT, BOARD, "The exit code of the last pass on this board."),
     gauge(
         LOOKED,
         &["program", "path"],
@@ -149,6 +150,14 @@ impl Kept {
         let first = |name| self.of(name).next().map(|s| s.value);
         let busy_since = self.of(BUSY_SINCE).filter(|s| s.value > 0.0).map(|s| Time(s.value as i64)).min();
         Some(Record { at: Time(first(LAST)? as i64), exit: first(EXIT)? as u8, busy_since })
+    }
+
+    /// The boards on which its last pass failed, each with the exit code: not those that were busy or paused, nor those of which only a part
+    /// could not be looked at or changed.
+    pub fn failed(&self) -> BTreeMap<String, u8> {
+        let is_failure = |code: &u8| ![0, Kind::Partial.code(), Kind::Busy.code()].contains(code);
+        let boards = self.of(BOARD_EXIT).filter_map(|s| Some((s.label("board")?.to_owned(), s.value as u8)));
+        boards.filter(|(_, code)| is_failure(code)).collect()
     }
 
     /// When its passes last looked at each board, by the place of the board.
@@ -301,7 +310,7 @@ fn render(ended: &Ended<'_>, before: &[Sample]) -> String {
         let is_alone = ended.boards.iter().filter(|b| b.board == board.board).count() == 1;
         let name = if is_alone { &board.board } else { &board.path };
         let on = [("board", name.as_str())];
-        all.push(one("watchbill_board_exit_code", &on, f64::from(board.code())));
+        all.push(one(BOARD_EXIT, &on, f64::from(board.code())));
         all.push(one(LOOKED, &[("path", board.path.as_str())], ended.at.0 as f64));
         let is_busy = board.code() == Kind::Busy.code() && !board.is_paused;
         let now = one(BUSY_SINCE, &on, if is_busy { ended.at.0 as f64 } else { 0.0 });

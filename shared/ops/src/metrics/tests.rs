@@ -110,6 +110,23 @@ fn since_when_a_board_is_busy_lasts_until_a_pass_gets_through() {
 }
 
 #[test]
+fn a_board_on_which_a_pass_failed_is_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("heal.prom");
+    let failed =
+        |kind, name: &str| BoardReport { error: Some(Error::new(kind, name, "no")), ..board(name, name) };
+    let boards = [
+        board("default", "/a"),
+        failed(Kind::Busy, "busy"),
+        failed(Kind::Damaged, "night"),
+        failed(Kind::Io, "full"),
+    ];
+    write(&file, &ended(&boards)).unwrap();
+    let told = Kept::read(&file, "heal").unwrap().failed();
+    assert_eq!(told, BTreeMap::from([("full".to_owned(), 74), ("night".to_owned(), 65)]));
+}
+
+#[test]
 fn boards_of_other_passes_are_named_for_a_week() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("heal.prom");
