@@ -18,6 +18,12 @@ use base::untrusted_file;
 /// How our files begin; nothing else is ever replaced.
 const BEGINS: &str = "# HELP watchbill_";
 
+/// The smallest block of a disk, in bytes.
+const BLOCK: usize = 512;
+
+/// Most bytes that are read of a file to see whether it is one of ours.
+const MAX_BYTES: u64 = 1 << 20;
+
 /// Most sums of steps carried on from the last pass. A board has a few dozen of them.
 const MAX_SUMS: usize = 1_000;
 
@@ -192,6 +198,8 @@ fn put(flag: &str, file: &Path, text: &str) -> Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| wrong(&e))?;
     // The collector is another user.
     let new = beside(folder, text, 0o644).map_err(|e| wrong(&e))?;
+    // A file that is in its place before its text is on the disk holds NUL bytes after a loss of power.
+    new.as_file().sync_all().map_err(|e| wrong(&e))?;
     new.persist(file).map_err(|e| wrong(&e.error))?;
     Ok(())
 }
@@ -224,13 +232,30 @@ fn old(file: &Path) -> std::result::Result<Vec<Sample>, &'static str> {
         Ok(m) if m.len() == 0 => return Ok(Vec::new()),
         Ok(_) => {}
     }
-    let mut begins = vec![0; BEGINS.len()];
-    let read = untrusted_file::open(file).and_then(|mut f| f.read_exact(&mut begins));
-    if read.is_err() || begins != BEGINS.as_bytes() {
+    let mut bytes = Vec::new();
+    let read = untrusted_file::open(file).and_then(|f| f.take(MAX_BYTES).read_to_end(&mut bytes));
+    if read.is_err() || !(bytes.starts_with(BEGINS.as_bytes()) || is_rest_of_ours(&bytes)) {
         return Err("holds something else than metrics of a watcher");
     }
     // A damaged one only costs its sums.
     Ok(untrusted_file::text(file).and_then(|text| samples(&text)).unwrap_or_default())
+}
+
+/// What a loss of power leaves of a file of ours: blocks of NUL bytes, and lines of it of which only the first and the last may be cut.
+fn is_rest_of_ours(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let is_ours = |line: &&str| {
+        let line = line.strip_prefix("# HELP ").or_else(|| line.strip_prefix("# TYPE ")).unwrap_or(line);
+        line.starts_with("watchbill_")
+    };
+    // Beside a block of NUL bytes may be no whole line.
+    let is_torn = bytes.iter().filter(|byte| **byte == 0).count() >= BLOCK;
+    let is_rest = |part: &str| {
+        let lines: Vec<&str> = part.lines().skip(1).collect();
+        let whole = &lines[..lines.len().saturating_sub(usize::from(!part.ends_with('\n')))];
+        (is_torn || !whole.is_empty()) && whole.iter().all(is_ours)
+    };
+    text.split('\0').filter(|part| !part.is_empty()).all(is_rest)
 }
 
 /// One value.

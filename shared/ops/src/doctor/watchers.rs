@@ -477,7 +477,7 @@ mod tests {
             assert_eq!(found[1].severity, want.0, "{found:?}");
             assert!(found[1].what.ends_with(want.1), "{found:?}");
             // systemd says of the same pass only that it ended with 1.
-            let ended = Ended { result: "exit-code".into(), status: exit.into() };
+            let ended = Ended { result: "exit-code".into(), status: exit };
             let starter = |ago: i64| Starter {
                 by: By::System,
                 last: Some(now.plus(-ago)),
