@@ -229,6 +229,11 @@ impl Standing {
             let seen = look::board(id, &mut tools, When::Doubted);
             let mut findings = doctor::board(&seen, config, here.now);
             findings.extend(look::unwatched(&watchers, &seen, here.now));
+            // Another process may have it for a moment: that is told once it lasts, as of all that cannot be looked at.
+            if let Some(e) = seen.read.as_ref().err().filter(|e| e.kind == Kind::Busy) {
+                findings.retain(|f| f.id != "board-unreadable");
+                standing.faults.push(e.clone());
+            }
             let open = seen.read.as_ref().map_or(0, |read| read.open);
             // That a board cannot be read, or is damaged, is one of the findings.
             let mut faulty = |e: &Error| standing.faults.extend((e.kind != Kind::Damaged).then(|| e.clone()));
@@ -240,7 +245,10 @@ impl Standing {
                     summary.board.clone_from(&name);
                     (Ok(summary), overview)
                 }
-                Err(e) => (Err(e), None),
+                Err(e) => {
+                    findings.extend(doctor::damaged_tasks(&name, &e, &findings));
+                    (Err(e), None)
+                }
             };
             let (pause, address, at) = (seen.pause, id.address(), id.at.clone());
             let one = OneBoard { name, at, findings, pause, address, open, summary, overview };
