@@ -15,6 +15,9 @@ const SAME: i64 = 30;
 /// Seconds after which it is a finding that a board is busy in each pass.
 const BUSY: i64 = 15 * 60;
 
+/// What a pass ends with on a board that is damaged, missing, of an unknown form or not permitted.
+const EXPLAINED: [u8; 3] = [65, 66, 77];
+
 /// Most boards that are named of those on which a pass failed.
 const MAX_BOARDS: usize = 5;
 
@@ -104,6 +107,21 @@ impl WatcherSeen {
             s.round && self.watched.every > ROUND && self.record.is_some() && is_pass(ended)
         };
         failed.find(|(s, ended)| !is_newer(s) && !not_due(s, ended))
+    }
+
+    /// Leaves out what a finding of a board says already: why its last pass failed on that. `is_told`: whether the board has such a finding.
+    pub fn leave_told(&mut self, is_told: impl Fn(&str) -> bool) {
+        let Some(record) = &mut self.record else { return };
+        let had_any = !self.failed.is_empty();
+        self.failed.retain(|board, code| !EXPLAINED.contains(code) || !is_told(board));
+        if !had_any || !self.failed.is_empty() || !EXPLAINED.contains(&record.exit) {
+            return;
+        }
+        for starter in &mut self.starters {
+            let is_its_own = starter.last.is_none_or(|at| record.at.plus(SAME) >= at);
+            starter.ended = starter.ended.take().filter(|ended| !is_its_own || ended.status != record.exit);
+        }
+        record.exit = 0;
     }
 
     /// On which boards its last pass failed, as the end of a sentence. Of several boards one may fail in each pass, and the pass itself ends
@@ -492,6 +510,39 @@ mod tests {
             // A start after it that failed before its pass left a record.
             if exit == 1 {
                 assert_eq!(by_systemd(20)[1].severity, Severity::Warning, "{:?}", by_systemd(20));
+            }
+        }
+    }
+
+    #[test]
+    fn why_a_pass_failed_on_a_board_is_not_told_beside_the_board() {
+        let now = Time(1_800_000_000);
+        let at = now.plus(-60);
+        for (exit, failed, told, want) in [
+            (65, &[("a", 65)][..], &["a"][..], None),
+            (66, &[("a", 66), ("b", 66)], &["a", "b"], None),
+            (66, &[("a", 66), ("b", 66)], &["a"], Some("ended with 66")),
+            (1, &[("a", 66), ("b", 74)], &["a", "b"], Some("ended with 74 on board b")),
+            (1, &[("a", 66)], &["a"], None),
+            (74, &[("a", 74)], &["a"], Some("ended with 74")),
+            (78, &[], &["a"], Some("ended with 78")),
+            (66, &[], &[], Some("ended with 66")),
+        ] {
+            let failed: BTreeMap<_, _> = failed.iter().map(|(b, code)| ((*b).to_owned(), *code)).collect();
+            let record = Some(Record { at, exit, busy_since: None });
+            let ended = Ended { result: "exit-code".into(), status: exit };
+            let by_systemd =
+                Starter { by: By::System, ended: Some(ended), ..by_cron(Some(at)).starters.remove(0) };
+            for starter in [by_systemd, by_cron(Some(at)).starters.remove(0)] {
+                let is_by_cron = starter.by == By::Cron;
+                let mut seen =
+                    WatcherSeen { record, failed: failed.clone(), starters: vec![starter], ..by_cron(None) };
+                seen.leave_told(|board| told.contains(&board));
+                let found = watchers(&[seen], StartersSeen { lingers: None, cron_runs: Some(true) }, now);
+                let error = found.iter().find(|f| f.severity == Severity::Error);
+                assert_eq!(error.is_some(), want.is_some(), "{exit} {failed:?}: {found:?}");
+                let says = |f: &Finding| !is_by_cron || f.what.ends_with(want.unwrap_or_default());
+                assert!(error.is_none_or(says), "{exit} {failed:?}: {found:?}");
             }
         }
     }
