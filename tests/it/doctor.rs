@@ -555,10 +555,11 @@ fn passes_that_are_missing_late_or_failed_are_told() {
     assert!(failed[0].starts_with("error | heal | ") && failed[0].contains("ended with 66"), "{failed:?}");
     // As a wedged dispatcher ends a pass.
     let file = b.path().join("state/watchbill/metrics/heal.prom");
-    let text = fs::read_to_string(&file)
-        .unwrap()
-        .replace("exit_code{program=\"heal\"} 66", "exit_code{program=\"heal\"} 1");
-    fs::write(&file, text).unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    let whole = text.replace("exit_code{program=\"heal\"} 66", "exit_code{program=\"heal\"} 1");
+    fs::write(&file, &whole).unwrap();
+    assert!(find(&doctor(&b, &[]), "pass-failed")[0].contains("ended with 66 on board /no/such.db"));
+    fs::write(&file, whole.replace("} 66\n", "} 1\n")).unwrap();
     assert!(find(&doctor(&b, &[]), "pass-failed")[0].contains("warning | heal | "));
     // Wherever they are left.
     let elsewhere = tempfile::tempdir().unwrap();

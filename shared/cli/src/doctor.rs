@@ -87,10 +87,19 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
                 if seen.damage.is_some() {
                     damage::remember(&id, place.clone(), here.now);
                 }
-                found.extend(doctor::board(&seen, config, here.now));
+                let mut of_board = doctor::board(&seen, config, here.now);
                 // Why it cannot be looked at is a finding.
                 let is_read = seen.read.is_ok() && seen.damage.is_none();
-                let read = is_read.then(|| lens.read(&id, here.now).ok()).flatten();
+                let read = match is_read.then(|| lens.read(&id, here.now)).transpose() {
+                    Ok(read) => read,
+                    Err(e) => {
+                        let damaged = doctor::damaged_tasks(&seen.name, &e, &of_board);
+                        damaged.iter().for_each(|_| damage::remember(&id, place.clone(), here.now));
+                        of_board.extend(damaged);
+                        None
+                    }
+                };
+                found.extend(of_board);
                 found.extend(read.iter().flat_map(|read| doctor::refusals(&seen.name, read, here.now)));
                 boards.push(seen);
                 // Why a board cannot be read is a finding.

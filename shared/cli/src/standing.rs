@@ -139,6 +139,19 @@ pub(super) struct OneBoard {
 }
 
 impl OneBoard {
+    /// Whether one of its findings says why no pass can be made on it.
+    fn is_refused(&self) -> bool {
+        let why = [
+            "board-unreadable",
+            "board-unwritable",
+            "board-too-old",
+            "board-split",
+            "board-damaged",
+            "board-replaced",
+        ];
+        self.findings.iter().any(|f| f.severity == Severity::Error && why.contains(&f.id))
+    }
+
     /// What it asks of a person beside what `doctor` finds, with what is counted of it; `None` where it cannot be read.
     pub(super) fn asks(&self) -> Option<(Vec<Need>, BoardNow)> {
         let summary = self.summary.as_ref().ok()?;
@@ -200,7 +213,7 @@ impl Standing {
         let state = place.as_deref().and_then(Path::parent);
         let eyes = Eyes::new(state, metrics, common.root(config).as_deref());
         let awake = Awake::of(tools.cache, &here.host, here.now);
-        let watchers = eyes.watchers(false, !config.notify.is_empty(), awake);
+        let mut watchers = eyes.watchers(false, !config.notify.is_empty(), awake);
         let starters = StartersSeen { lingers: None, cron_runs: eyes.cron_runs() };
         let targets = look::targets(place.as_deref(), config);
         // A user who starts no watcher needs no state.
@@ -210,11 +223,7 @@ impl Standing {
             now: here.now,
             since: here.now.plus(-span),
             host: here.host.called(),
-            machine: doctor::watchers(&watchers, starters, here.now)
-                .into_iter()
-                .chain(doctor::targets(&targets, here.now))
-                .chain(refused)
-                .collect(),
+            machine: doctor::targets(&targets, here.now).into_iter().chain(refused).collect(),
             overdue: watchers.iter().filter(|w| w.is_overdue(here.now)).count(),
             boards: Vec::new(),
             faults: Vec::new(),
@@ -231,6 +240,11 @@ impl Standing {
             let seen = look::board(id, &mut tools, When::Doubted);
             let mut findings = doctor::board(&seen, config, here.now);
             findings.extend(look::unwatched(&watchers, &seen, here.now));
+            // Another process may have it for a moment: that is told once it lasts, as of all that cannot be looked at.
+            if let Some(e) = seen.read.as_ref().err().filter(|e| e.kind == Kind::Busy) {
+                findings.retain(|f| f.id != "board-unreadable");
+                standing.faults.push(e.clone());
+            }
             let open = seen.read.as_ref().map_or(0, |read| read.open);
             // That a board cannot be read, or is damaged, is one of the findings.
             let mut faulty = |e: &Error| standing.faults.extend((e.kind != Kind::Damaged).then(|| e.clone()));
@@ -242,12 +256,21 @@ impl Standing {
                     summary.board.clone_from(&name);
                     (Ok(summary), overview)
                 }
-                Err(e) => (Err(e), None),
+                Err(e) => {
+                    findings.extend(doctor::damaged_tasks(&name, &e, &findings));
+                    (Err(e), None)
+                }
             };
             let (pause, address, at) = (seen.pause, id.address(), id.at.clone());
             let one = OneBoard { name, at, findings, pause, address, open, summary, overview };
             standing.boards.push(one);
         }
+        let boards = &standing.boards;
+        let is_told = |board: &str| {
+            boards.iter().any(|b| (b.name == board || b.at.to_string() == board) && b.is_refused())
+        };
+        watchers.iter_mut().for_each(|w| w.leave_told(is_told));
+        standing.machine.splice(0..0, doctor::watchers(&watchers, starters, here.now));
         Ok(standing)
     }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use policy::remedy::Mends;
 
-pub use self::boards::{Around, BoardRead, BoardSeen, board, none, refusals};
+pub use self::boards::{Around, BoardRead, BoardSeen, board, damaged_tasks, none, refusals};
 pub use self::machine::{
     ConfigSeen, DiskSeen, Hidden, StateSeen, UnitSettings, Versions, config, disk, hidden, state,
     unit_settings, versions,

@@ -18,6 +18,12 @@ use base::untrusted_file;
 /// How our files begin; nothing else is ever replaced.
 const BEGINS: &str = "# HELP watchbill_";
 
+/// The smallest block of a disk, in bytes.
+const BLOCK: usize = 512;
+
+/// Most bytes that are read of a file to see whether it is one of ours.
+const MAX_BYTES: u64 = 1 << 20;
+
 /// Most sums of steps carried on from the last pass. A board has a few dozen of them.
 const MAX_SUMS: usize = 1_000;
 
@@ -52,6 +58,7 @@ const PROGRAM: &[&str] = &["program"];
 const BOARD: &[&str] = &["program", "board"];
 const LAST: &str = "watchbill_last_pass_timestamp_seconds";
 const EXIT: &str = "watchbill_last_pass_exit_code";
+const BOARD_EXIT: &str = "watchbill_board_exit_code";
 const BUSY_SINCE: &str = "watchbill_board_busy_since_timestamp_seconds";
 const PASSES: &str = "watchbill_passes_total";
 const STEPS: &str = "watchbill_steps_total";
@@ -69,7 +76,7 @@ pub const METRICS: [Metric; 13] = [
     gauge(EXIT, PROGRAM, "The exit code of the last pass."),
     counter(PASSES, PROGRAM, "Passes since this file was made."),
     gauge("watchbill_boards", PROGRAM, "Boards the last pass looked at."),
-    gauge("watchbill_board_exit_code", BOARD, "The exit code of the last pass on this board."),
+    gauge(BOARD_EXIT, BOARD, "The exit code of the last pass on this board."),
     gauge(
         LOOKED,
         &["program", "path"],
@@ -151,6 +158,14 @@ impl Kept {
         Some(Record { at: Time(first(LAST)? as i64), exit: first(EXIT)? as u8, busy_since })
     }
 
+    /// The boards on which its last pass failed, each with the exit code: not those that were busy or paused, nor those of which only a part
+    /// could not be looked at or changed.
+    pub fn failed(&self) -> BTreeMap<String, u8> {
+        let is_failure = |code: &u8| ![0, Kind::Partial.code(), Kind::Busy.code()].contains(code);
+        let boards = self.of(BOARD_EXIT).filter_map(|s| Some((s.label("board")?.to_owned(), s.value as u8)));
+        boards.filter(|(_, code)| is_failure(code)).collect()
+    }
+
     /// When its passes last looked at each board, by the place of the board.
     pub fn boards(&self) -> impl Iterator<Item = (&str, Time)> {
         self.of(LOOKED).filter_map(|s| Some((s.label("path")?, Time(s.value as i64))))
@@ -183,6 +198,8 @@ fn put(flag: &str, file: &Path, text: &str) -> Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| wrong(&e))?;
     // The collector is another user.
     let new = beside(folder, text, 0o644).map_err(|e| wrong(&e))?;
+    // A file that is in its place before its text is on the disk holds NUL bytes after a loss of power.
+    new.as_file().sync_all().map_err(|e| wrong(&e))?;
     new.persist(file).map_err(|e| wrong(&e.error))?;
     Ok(())
 }
@@ -215,13 +232,30 @@ fn old(file: &Path) -> std::result::Result<Vec<Sample>, &'static str> {
         Ok(m) if m.len() == 0 => return Ok(Vec::new()),
         Ok(_) => {}
     }
-    let mut begins = vec![0; BEGINS.len()];
-    let read = untrusted_file::open(file).and_then(|mut f| f.read_exact(&mut begins));
-    if read.is_err() || begins != BEGINS.as_bytes() {
+    let mut bytes = Vec::new();
+    let read = untrusted_file::open(file).and_then(|f| f.take(MAX_BYTES).read_to_end(&mut bytes));
+    if read.is_err() || !(bytes.starts_with(BEGINS.as_bytes()) || is_rest_of_ours(&bytes)) {
         return Err("holds something else than metrics of a watcher");
     }
     // A damaged one only costs its sums.
     Ok(untrusted_file::text(file).and_then(|text| samples(&text)).unwrap_or_default())
+}
+
+/// What a loss of power leaves of a file of ours: blocks of NUL bytes, and lines of it of which only the first and the last may be cut.
+fn is_rest_of_ours(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let is_ours = |line: &&str| {
+        let line = line.strip_prefix("# HELP ").or_else(|| line.strip_prefix("# TYPE ")).unwrap_or(line);
+        line.starts_with("watchbill_")
+    };
+    // Beside a block of NUL bytes may be no whole line.
+    let is_torn = bytes.iter().filter(|byte| **byte == 0).count() >= BLOCK;
+    let is_rest = |part: &str| {
+        let lines: Vec<&str> = part.lines().skip(1).collect();
+        let whole = &lines[..lines.len().saturating_sub(usize::from(!part.ends_with('\n')))];
+        (is_torn || !whole.is_empty()) && whole.iter().all(is_ours)
+    };
+    text.split('\0').filter(|part| !part.is_empty()).all(is_rest)
 }
 
 /// One value.
@@ -301,7 +335,7 @@ fn render(ended: &Ended<'_>, before: &[Sample]) -> String {
         let is_alone = ended.boards.iter().filter(|b| b.board == board.board).count() == 1;
         let name = if is_alone { &board.board } else { &board.path };
         let on = [("board", name.as_str())];
-        all.push(one("watchbill_board_exit_code", &on, f64::from(board.code())));
+        all.push(one(BOARD_EXIT, &on, f64::from(board.code())));
         all.push(one(LOOKED, &[("path", board.path.as_str())], ended.at.0 as f64));
         let is_busy = board.code() == Kind::Busy.code() && !board.is_paused;
         let now = one(BUSY_SINCE, &on, if is_busy { ended.at.0 as f64 } else { 0.0 });

@@ -15,7 +15,7 @@ use base::cause::Cause;
 use base::count::{pick, things_or};
 use base::hash;
 use base::registry::NAMES;
-use base::time::Time;
+use base::time::{DAY, Time};
 use board::Status;
 use board::pause::Pause;
 use policy::remedy::Lacking;
@@ -268,12 +268,14 @@ pub fn of_board(summary: &Summary) -> Vec<Need> {
     of_tasks(summary).into_iter().chain(keys).chain(found).collect()
 }
 
-/// A pause that nobody ended, and for which work waits: one with an end ends by itself, and a short one is on purpose. That of a board that
-/// was moved stays. `address`: where the board is.
+/// A pause that nobody ended, and for which work waits: one that ends within a day ends by itself, and a short one is on purpose. That of a
+/// board that was moved stays. `address`: where the board is.
 pub fn of_pause(summary: &Summary, pause: &Pause, address: &str) -> Option<Need> {
     let is_long = |since: Time| summary.now.since(since) >= FORGOTTEN;
     let due: Vec<&Entry> = summary.waiting.iter().filter(|e| e.due && is_long(e.since)).collect();
-    let is_on = pause.until.is_none() && !pause.is_move() && pause.since.is_none_or(is_long);
+    let begin = pause.since.unwrap_or(summary.now);
+    let is_endless = pause.until.is_none_or(|until| until.since(begin) > DAY);
+    let is_on = is_endless && !pause.is_move() && pause.since.is_none_or(is_long);
     if due.is_empty() || !is_on {
         return None;
     }
@@ -291,7 +293,7 @@ pub fn of_pause(summary: &Summary, pause: &Pause, address: &str) -> Option<Need>
     })
 }
 
-/// Seconds after which a pause without an end is told, where work waits for it.
+/// Seconds after which a pause without an end, or of more than a day, is told, where work waits for it.
 const FORGOTTEN: i64 = 2 * 3_600;
 
 /// The cause of that, as `doctor` calls the pause.

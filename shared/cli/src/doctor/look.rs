@@ -231,14 +231,16 @@ impl<'a> Eyes<'a> {
             let usual = self.state.map(|dir| metrics::place(dir, w.program));
             let files: BTreeSet<PathBuf> = named.chain(given).chain(usual).collect();
             let kept: Vec<Kept> = files.iter().filter_map(|f| Kept::read(f, w.program)).collect();
-            let record = kept.iter().filter_map(Kept::record).max_by_key(|r| r.at);
+            let newest = kept.iter().filter_map(|k| Some((k.record()?, k))).max_by_key(|(r, _)| r.at);
+            let (record, failed) = newest.map(|(r, k)| (r, k.failed())).unzip();
+            let failed = failed.unwrap_or_default();
             let mut boards: BTreeMap<String, Time> = BTreeMap::new();
             for (board, at) in kept.iter().flat_map(Kept::boards) {
                 let last = boards.entry(whole(board)).or_insert(at);
                 *last = at.max(*last);
             }
             let unrecorded = files.iter().all(|f| f.try_exists().is_ok_and(|is_there| !is_there));
-            WatcherSeen { watched: w, starters, record, boards, awake, unrecorded }
+            WatcherSeen { watched: w, starters, record, failed, boards, awake, unrecorded }
         };
         // A unit file that a package put there, or another user's timer, says nothing about this user.
         let runs = |program: &str| {

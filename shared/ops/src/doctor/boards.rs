@@ -239,6 +239,14 @@ pub fn refusals(name: &str, read: &Read, now: Time) -> Vec<Finding> {
     cards.chain(keys).collect()
 }
 
+/// A board that is damaged only where the look at its tasks reads. `why`: why these could not be looked at. `told`: what else is found of it.
+pub fn damaged_tasks(name: &str, why: &Error, told: &[Finding]) -> Option<Finding> {
+    let is_told = told.iter().any(|f| ["board-damaged", "board-split"].contains(&f.id));
+    let is_new = why.kind == Kind::Damaged && !is_told;
+    let todo = || why.hint.clone().unwrap_or_else(|| repair(&why.at));
+    is_new.then(|| Finding::error("board-damaged", name, &why.what).todo(todo()))
+}
+
 /// No board at all, and why.
 pub fn none(why: &Error) -> Finding {
     let hint = why.hint.as_deref().unwrap_or("name a board with --db");
@@ -454,6 +462,23 @@ fn profiles(seen: &BoardSeen, read: &BoardRead, config: &Config) -> Vec<Finding>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_board_that_is_damaged_where_its_tasks_are_read_is_told_once() {
+        let why = |kind| Error::new(kind, "/b", "damaged (malformed)");
+        let found = |id| Finding::error(id, "night", "no");
+        for (kind, told, want) in [
+            (Kind::Damaged, "board-found", true),
+            (Kind::Damaged, "board-damaged", false),
+            (Kind::Damaged, "board-split", false),
+            (Kind::Busy, "board-found", false),
+        ] {
+            let damaged = damaged_tasks("night", &why(kind), &[found(told)]);
+            assert_eq!(damaged.is_some(), want, "{kind:?} {told}");
+            let todo = damaged.and_then(|f| f.todo);
+            assert!(todo.is_none_or(|todo| todo.contains("REINDEX")), "{kind:?} {told}");
+        }
+    }
 
     #[test]
     fn a_host_that_attends_with_a_wrong_clock_is_told() {

@@ -15,6 +15,12 @@ const SAME: i64 = 30;
 /// Seconds after which it is a finding that a board is busy in each pass.
 const BUSY: i64 = 15 * 60;
 
+/// What a pass ends with on a board that is damaged, missing, of an unknown form or not permitted.
+const EXPLAINED: [u8; 3] = [65, 66, 77];
+
+/// Most boards that are named of those on which a pass failed.
+const MAX_BOARDS: usize = 5;
+
 /// One watcher, as it is found.
 pub struct WatcherSeen {
     /// Which.
@@ -23,6 +29,8 @@ pub struct WatcherSeen {
     pub starters: Vec<Starter>,
     /// What its last pass left, the newest of several.
     pub record: Option<Record>,
+    /// The boards on which that pass failed, each with the exit code.
+    pub failed: BTreeMap<String, u8>,
     /// When a pass last looked at each board, by the place of the board; empty where no record says that.
     pub boards: BTreeMap<String, Time>,
     /// When this machine was on and awake: else nothing could start it.
@@ -63,7 +71,7 @@ impl WatcherSeen {
 
     /// The exit code of the last pass, where it is known and no start after it failed.
     pub fn exit(&self) -> Option<u8> {
-        match self.failed() {
+        match self.failed_start() {
             Some((_, ended)) => Some(ended.status).filter(|status| *status != 0),
             None => self.record.map(|r| r.exit).or_else(|| {
                 let ended = |s: &&Starter| s.last.and(s.ended.as_ref()).map(|e| e.status);
@@ -84,12 +92,12 @@ impl WatcherSeen {
 
     /// Whether its last start failed. Exit 1 is a pass that was made, with something to say.
     pub fn is_failing(&self) -> bool {
-        self.failed().is_some_and(|(_, ended)| ended.status != 1)
+        self.failed_start().is_some_and(|(_, ended)| ended.status != 1)
     }
 
     /// A timer whose last start failed, and was not followed by a pass that left a record: a program that cannot be
     /// started leaves none.
-    fn failed(&self) -> Option<(&Starter, &Ended)> {
+    fn failed_start(&self) -> Option<(&Starter, &Ended)> {
         let failed = self.on().into_iter().filter_map(|s| Some((s, s.ended.as_ref()?)));
         let mut failed = failed.filter(|(_, ended)| ended.result != "success");
         let is_newer = |s: &Starter| {
@@ -102,6 +110,30 @@ impl WatcherSeen {
             s.round && self.watched.every > ROUND && self.record.is_some() && is_pass(ended)
         };
         failed.find(|(s, ended)| !is_newer(s) && !not_due(s, ended))
+    }
+
+    /// Leaves out what a finding of a board says already: why its last pass failed on that. `is_told`: whether the board has such a finding.
+    pub fn leave_told(&mut self, is_told: impl Fn(&str) -> bool) {
+        let Some(record) = &mut self.record else { return };
+        let had_any = !self.failed.is_empty();
+        self.failed.retain(|board, code| !EXPLAINED.contains(code) || !is_told(board));
+        if !had_any || !self.failed.is_empty() || !EXPLAINED.contains(&record.exit) {
+            return;
+        }
+        for starter in &mut self.starters {
+            let is_its_own = starter.last.is_none_or(|at| record.at.plus(SAME) >= at);
+            starter.ended = starter.ended.take().filter(|ended| !is_its_own || ended.status != record.exit);
+        }
+        record.exit = 0;
+    }
+
+    /// On which boards its last pass failed, as the end of a sentence. Of several boards one may fail in each pass, and the pass itself ends
+    /// with 1.
+    fn failed_on(&self) -> Option<String> {
+        let one = |(board, code): (&String, &u8)| format!("{code} on board {board}");
+        let said: Vec<String> = self.failed.iter().take(MAX_BOARDS).map(one).collect();
+        let more = if self.failed.len() > said.len() { ", ..." } else { "" };
+        (!said.is_empty()).then(|| format!("{}{more}", said.join(", ")))
     }
 
     /// What starts it for these boards: timers of other users are not counted.
@@ -247,7 +279,7 @@ fn log(w: &WatcherSeen) -> String {
 fn passed(w: &WatcherSeen, cron_runs: Option<bool>, now: Time) -> Option<Finding> {
     let name = w.watched.program;
     let is_stuck = cron_runs == Some(false) && !w.on().is_empty() && w.on().iter().all(|s| s.by == By::Cron);
-    if let Some((starter, ended)) = w.failed() {
+    if let Some((starter, ended)) = w.failed_start() {
         return Some(failed(w, starter, ended, now));
     }
     if let Some(at) = w.ahead(now).filter(|_| !w.on().is_empty()) {
@@ -304,10 +336,17 @@ fn passed(w: &WatcherSeen, cron_runs: Option<bool>, now: Time) -> Option<Finding
     Some(match w.exit() {
         // 75: the board was busy, or is paused.
         None | Some(0 | 75) => Finding::ok("pass-recent", name, format!("its last pass was {ago} ago")),
-        Some(1) => {
-            let what = format!("its last pass, {ago} ago, could not look at or change everything (exit 1)");
-            Finding::warning("pass-failed", name, what).todo(todo)
-        }
+        Some(1) => match w.failed_on() {
+            Some(on) => {
+                let what = format!("its last pass, {ago} ago, ended with {on}");
+                Finding::error("pass-failed", name, what).todo(todo)
+            }
+            None => {
+                let what =
+                    format!("its last pass, {ago} ago, could not look at or change everything (exit 1)");
+                Finding::warning("pass-failed", name, what).todo(todo)
+            }
+        },
         Some(code) => {
             Finding::error("pass-failed", name, format!("its last pass, {ago} ago, ended with {code}"))
                 .todo(todo)
@@ -326,8 +365,13 @@ fn failed(w: &WatcherSeen, starter: &Starter, ended: &Ended, now: Time) -> Findi
         ("exit-code", status) => format!("exit {status}"),
         (result, _) => format!("systemd says: {result}"),
     };
-    let make = if ended.status == 1 { Finding::warning } else { Finding::error };
-    make("pass-failed", name, &format!("its last start{ago} failed: {why}")).todo(format!("read {}", log(w)))
+    // The record of the pass that this start made.
+    let is_its_own = |at: Time| w.record.is_some_and(|r| r.at.plus(SAME) >= at);
+    let on = w.failed_on().filter(|_| ended.status == 1 && starter.last.is_some_and(is_its_own));
+    let make = if ended.status == 1 && on.is_none() { Finding::warning } else { Finding::error };
+    let on = on.map(|on| format!(" ({on})")).unwrap_or_default();
+    make("pass-failed", name, &format!("its last start{ago} failed: {why}{on}"))
+        .todo(format!("read {}", log(w)))
 }
 
 #[cfg(test)]
@@ -353,6 +397,7 @@ mod tests {
             watched: WATCHED[0],
             starters: vec![starter],
             record: None,
+            failed: BTreeMap::new(),
             boards: BTreeMap::new(),
             awake: Awake::default(),
             unrecorded: last.is_none(),
@@ -446,6 +491,83 @@ mod tests {
             let record = Some(Record { at: now.plus(-9_000), exit: 0, busy_since: None });
             let seen = WatcherSeen { watched: NOTIFY, starters: vec![starter], record, ..by_cron(None) };
             assert_eq!(seen.is_overdue(now), overdue, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_board_on_which_each_pass_fails_is_told_beside_others_that_go_on() {
+        let now = Time(1_800_000_000);
+        let at = now.plus(-60);
+        let error = |said: &'static str| (Severity::Error, said);
+        for (exit, failed, want) in [
+            (0, &[][..], (Severity::Ok, "1m ago")),
+            (1, &[], (Severity::Warning, "could not look at or change everything (exit 1)")),
+            (1, &[("night", 65)], error("its last pass, 1m ago, ended with 65 on board night")),
+            (1, &[("a", 65), ("b", 74)], error("ended with 65 on board a, 74 on board b")),
+            (65, &[("a", 65), ("b", 65)], error("its last pass, 1m ago, ended with 65")),
+            (
+                1,
+                &[("a", 65), ("b", 65), ("c", 65), ("d", 65), ("e", 65), ("f", 65)],
+                error("65 on board e, ..."),
+            ),
+        ] {
+            let failed: BTreeMap<_, _> = failed.iter().map(|(b, code)| ((*b).to_owned(), *code)).collect();
+            let record = Some(Record { at, exit, busy_since: None });
+            let seen = || WatcherSeen { record, failed: failed.clone(), ..by_cron(Some(at)) };
+            let cron = StartersSeen { lingers: None, cron_runs: Some(true) };
+            let found = watchers(&[seen()], cron, now);
+            assert_eq!(found[1].severity, want.0, "{found:?}");
+            assert!(found[1].what.ends_with(want.1), "{found:?}");
+            // systemd says of the same pass only that it ended with 1.
+            let ended = Ended { result: "exit-code".into(), status: exit };
+            let starter = |ago: i64| Starter {
+                by: By::System,
+                last: Some(now.plus(-ago)),
+                ended: Some(ended.clone()),
+                ..by_cron(None).starters.remove(0)
+            };
+            let by_systemd =
+                |ago| watchers(&[WatcherSeen { starters: vec![starter(ago)], ..seen() }], cron, now);
+            if exit != 0 {
+                assert_eq!(by_systemd(61)[1].severity, want.0, "{:?}", by_systemd(61));
+            }
+            // A start after it that failed before its pass left a record.
+            if exit == 1 {
+                assert_eq!(by_systemd(20)[1].severity, Severity::Warning, "{:?}", by_systemd(20));
+            }
+        }
+    }
+
+    #[test]
+    fn why_a_pass_failed_on_a_board_is_not_told_beside_the_board() {
+        let now = Time(1_800_000_000);
+        let at = now.plus(-60);
+        for (exit, failed, told, want) in [
+            (65, &[("a", 65)][..], &["a"][..], None),
+            (66, &[("a", 66), ("b", 66)], &["a", "b"], None),
+            (66, &[("a", 66), ("b", 66)], &["a"], Some("ended with 66")),
+            (1, &[("a", 66), ("b", 74)], &["a", "b"], Some("ended with 74 on board b")),
+            (1, &[("a", 66)], &["a"], None),
+            (74, &[("a", 74)], &["a"], Some("ended with 74")),
+            (78, &[], &["a"], Some("ended with 78")),
+            (66, &[], &[], Some("ended with 66")),
+        ] {
+            let failed: BTreeMap<_, _> = failed.iter().map(|(b, code)| ((*b).to_owned(), *code)).collect();
+            let record = Some(Record { at, exit, busy_since: None });
+            let ended = Ended { result: "exit-code".into(), status: exit };
+            let by_systemd =
+                Starter { by: By::System, ended: Some(ended), ..by_cron(Some(at)).starters.remove(0) };
+            for starter in [by_systemd, by_cron(Some(at)).starters.remove(0)] {
+                let is_by_cron = starter.by == By::Cron;
+                let mut seen =
+                    WatcherSeen { record, failed: failed.clone(), starters: vec![starter], ..by_cron(None) };
+                seen.leave_told(|board| told.contains(&board));
+                let found = watchers(&[seen], StartersSeen { lingers: None, cron_runs: Some(true) }, now);
+                let error = found.iter().find(|f| f.severity == Severity::Error);
+                assert_eq!(error.is_some(), want.is_some(), "{exit} {failed:?}: {found:?}");
+                let says = |f: &Finding| !is_by_cron || f.what.ends_with(want.unwrap_or_default());
+                assert!(error.is_none_or(says), "{exit} {failed:?}: {found:?}");
+            }
         }
     }
 

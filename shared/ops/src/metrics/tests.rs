@@ -110,6 +110,23 @@ fn since_when_a_board_is_busy_lasts_until_a_pass_gets_through() {
 }
 
 #[test]
+fn a_board_on_which_a_pass_failed_is_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("heal.prom");
+    let failed =
+        |kind, name: &str| BoardReport { error: Some(Error::new(kind, name, "no")), ..board(name, name) };
+    let boards = [
+        board("default", "/a"),
+        failed(Kind::Busy, "busy"),
+        failed(Kind::Damaged, "night"),
+        failed(Kind::Io, "full"),
+    ];
+    write(&file, &ended(&boards)).unwrap();
+    let told = Kept::read(&file, "heal").unwrap().failed();
+    assert_eq!(told, BTreeMap::from([("full".to_owned(), 74), ("night".to_owned(), 65)]));
+}
+
+#[test]
 fn boards_of_other_passes_are_named_for_a_week() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("heal.prom");
@@ -153,8 +170,26 @@ fn only_a_file_of_ours_is_replaced_and_it_is_whole() {
     assert_eq!(fs::read_to_string(dir.path().join("other.prom")).unwrap(), "# HELP node_x y\n");
     fs::create_dir(dir.path().join("folder.prom")).unwrap();
     assert!(text("folder.prom").what.contains("not a plain file"));
-    // One that was cut short is made anew.
-    fs::write(&file, "# HELP watchbill_build_info Al").unwrap();
-    write(&file, &ended(&boards)).unwrap();
-    assert!(record(&file, "heal").is_some());
+    // One that was cut short, or that a loss of power left in parts, is made anew.
+    let whole = fs::read(&file).unwrap();
+    let (half, gap) = (whole.len() / 2, whole.len() / 4);
+    for left in [
+        b"# HELP watchbill_build_info Al".to_vec(),
+        vec![0; whole.len()],
+        whole[100..].to_vec(),
+        [&vec![0; half][..], &whole[half..]].concat(),
+        [&vec![0; 4_096][..], b"} 1\n"].concat(),
+        [&whole[..gap], &vec![0; gap][..], &whole[half..]].concat(),
+    ] {
+        fs::write(&file, &left).unwrap();
+        write(&file, &ended(&boards)).unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&left)));
+        assert!(record(&file, "heal").is_some());
+    }
+    // A file of another program is not.
+    for other in
+        ["x 1\n", "x 1", "a\nwatchbill_x 1\nnode_y 2\n", "\0\0x\0", "watchbill_x", "a\nb\nwatchbill_x 1\n"]
+    {
+        fs::write(&file, other).unwrap();
+        assert_eq!(write(&file, &ended(&boards)).unwrap_err().kind, Kind::Usage, "{other:?}");
+    }
 }

@@ -558,6 +558,7 @@ fn a_pause_is_a_need_where_nobody_ended_it_and_work_waits_for_it() {
     let hours = |n: i64| Some(NOW.plus(-3_600 * n));
     let pause = |since: Option<Time>| Pause { since, by: Some("anna".into()), ..Pause::default() };
     let until = Pause { until: Some(NOW.plus(60)), ..pause(hours(9)) };
+    let of = |seconds: i64| Pause { until: hours(9).map(|at| at.plus(seconds)), ..pause(hours(9)) };
     let moved = Pause::of_move("pg", None, NOW.plus(-90_000), None);
     for (pause, waits, due, want, why) in [
         (pause(hours(9)), 120, true, true, "it was forgotten"),
@@ -567,6 +568,8 @@ fn a_pause_is_a_need_where_nobody_ended_it_and_work_waits_for_it() {
         (pause(hours(9)), 119, true, false, "nothing has waited for long"),
         (pause(hours(9)), 600, false, false, "nothing waits for a pass"),
         (until, 600, true, false, "it ends by itself"),
+        (of(86_400), 600, true, false, "it ends within a day"),
+        (of(86_401), 600, true, true, "it lasts for more than a day"),
         (moved, 600, true, false, "the board was moved"),
     ] {
         let mut s = summary(Vec::new());
@@ -575,7 +578,9 @@ fn a_pause_is_a_need_where_nobody_ended_it_and_work_waits_for_it() {
         assert_eq!(need.is_some(), want, "{why}");
         let Some(need) = need else { continue };
         assert_eq!((need.key.as_str(), need.tasks.len()), ("board-paused:default", 1), "{why}");
-        assert_eq!(need.says, "paused by anna; 1 task waits for a pass");
+        let begin = if pause.until.is_some() { "paused until " } else { "paused by anna" };
+        assert!(need.says.starts_with(begin), "{}", need.says);
+        assert!(need.says.ends_with("by anna; 1 task waits for a pass"), "{}", need.says);
         assert_eq!(need.run.as_deref(), Some("watchbill unpause --db '/srv/a b/kanban.db'"));
     }
 }

@@ -81,6 +81,7 @@ fn watchers(sim: &Sim) -> Vec<WatcherSeen> {
             exit: *exit,
             busy_since: None,
         }),
+        failed: BTreeMap::new(),
         boards: BTreeMap::new(),
         awake: Awake::default(),
         unrecorded: false,
