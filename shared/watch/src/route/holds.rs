@@ -9,13 +9,14 @@ use base::quote;
 use base::registry::{ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use base::time::{Time, words};
 use board::hermes::{self, CardAbout};
-use board::{Detail, EventKind, HandOver, NewTask, Rule, Status};
+use board::{Detail, Event, EventKind, HandOver, NewTask, Rule, Status};
 use card::{self, Blocker, Distress, State as Work};
 use config::span::seconds;
 use logs::provider::Id;
-use logs::provider::ledger::{News, Sighting, State};
+use logs::provider::ledger::{Entry, News, Sighting, State};
 use policy::authorship::{self, our_hold};
-use policy::cards::identity;
+use policy::cards::answer;
+use policy::cards::identity::{self, since_card};
 use policy::cards::steps::{card_id, card_row};
 use policy::cards::writer::deciders;
 use policy::needs_operator::stated_end;
@@ -91,7 +92,7 @@ impl<'a> Rules<'a> {
         }
         let tied = self.tied(d);
         // What stopped the profile before, or the model, says nothing about the one that it was given to.
-        let is_given = was_given(d) && !is_decided(d) && has_another(d);
+        let is_given = is_given(d);
         let of = |cause: Option<Cause>, blocker: Blocker, until: Option<Time>| {
             let waiting = || Waiting {
                 d,
@@ -111,18 +112,18 @@ impl<'a> Rules<'a> {
                 let (ends, cause) = (until(event, hold), authorship::cause_in(hold));
                 let blocker = cause.and_then(Cause::blocker_type).or_else(|| self.blocker_of(d, tied))?;
                 let waiting = of(cause, blocker, Some(ends))?;
-                // What heal held is judged by synthesize-distress first, which reads its log: then it has a card.
-                let routed = matches!(event.by(), Some(ROUTE_BLOCKED | SYNTHESIZE_DISTRESS));
-                if !routed && !is_given && matches!(tied, Tied::Free) {
-                    self.leave_until(d, super::UNJUDGED, ends);
-                    return None;
+                // What heal held is judged by synthesize-distress first, which reads its log: then it has a card, be it closed again.
+                if matches!(tied, Tied::Free) && !is_routed(event) && !is_given {
+                    let said = match self.answered_since(d, event) {
+                        None => Some(super::UNJUDGED.to_owned()),
+                        Some(card) => answer::unread(card).map(|_| format!("card {} decides", card.task.id)),
+                    };
+                    if let Some(said) = said {
+                        self.leave_until(d, said, ends);
+                        return None;
+                    }
                 }
-                // No time mends a refused key, or a used-up quota without a stated end; another profile does.
-                let is_mended = cause == Some(Cause::Quota) && stated_end(d).is_some();
-                let is_mended = is_mended || is_given || self.has_new_settings(d);
-                let lasts = |cause: &Cause| !routed && !is_mended && Lacking::of(*cause).is_some();
-                let lasting = cause.filter(lasts);
-                Some(Waiting { lasting, ..waiting })
+                Some(Waiting { lasting: self.lasting(d), ..waiting })
             }
             Status::Blocked => of(None, self.blocker_of(d, tied)?, None),
             Status::Ready => {
@@ -139,6 +140,34 @@ impl<'a> Rules<'a> {
         }
     }
 
+    /// The finished card of a task, where it was written since this hold.
+    fn answered_since(&self, d: &Detail, hold: &Event) -> Option<&'a Detail> {
+        self.index.answered(d).filter(|card| !since_card(d, card).contains(hold))
+    }
+
+    /// What no time mends, of a task that heal held for it: a refused key, or a used-up quota without a stated end. Another profile or new
+    /// settings do, and so does an attempt of others that was answered since.
+    fn lasting(&self, d: &Detail) -> Option<Cause> {
+        let (event, hold) = our_hold(d)?;
+        let cause = authorship::cause_in(hold).filter(|cause| Lacking::of(*cause).is_some())?;
+        let is_mended = (cause == Cause::Quota && stated_end(d).is_some())
+            || is_given(d)
+            || self.has_new_settings(d)
+            || self.answers_again(d, cause);
+        (!is_routed(event) && !is_mended).then_some(cause)
+    }
+
+    /// Whether the key or the provider that a task asks was answered after it last refused for this cause.
+    fn answers_again(&self, d: &Detail, cause: Cause) -> bool {
+        let worker = self.router.worker(&d.task);
+        let id = worker.id();
+        let its = |e: &&Entry| match e.cause {
+            Cause::Credential => e.is_key_of(&worker.name, &id),
+            _ => e.id.is_same(&id),
+        };
+        self.router.entries().iter().filter(its).any(|e| e.cause == cause && e.good.is_some())
+    }
+
     /// First: another profile, in the fallback order.
     fn elsewhere(&mut self, waiting: Vec<Waiting<'a>>) -> Vec<Waiting<'a>> {
         let mut rest = Vec::new();
@@ -151,7 +180,11 @@ impl<'a> Rules<'a> {
             match (choice, w.lasting) {
                 (Some(Choice::Move(to)), _) => self.move_to(&w, &to, false),
                 (Some(Choice::Nobody(_) | Choice::Spent(_)) | None, Some(cause)) => {
-                    self.leave(w.d, format!("waiting does not fix {cause}: its card stays open"));
+                    let card = match w.tied {
+                        Tied::Free => "is closed without a decision",
+                        _ => "stays open",
+                    };
+                    self.leave(w.d, format!("waiting does not fix {cause}: its card {card}"));
                 }
                 (None, None) => rest.push(w),
                 (Some(Choice::Wait { why, .. } | Choice::Nobody(why) | Choice::Spent(why)), _) => {
@@ -471,7 +504,8 @@ impl<'a> Rules<'a> {
     /// the orchestrator is asked again.
     pub(super) fn is_due(&self, d: &'a Detail) -> bool {
         let over = our_hold(d).is_some_and(|(event, hold)| until(event, hold) <= self.seen.now);
-        self.goes_on_now(d) || (over && self.taken_by(d).is_some())
+        // What no time mends is asked about again instead.
+        self.lasting(d).is_none() && (self.goes_on_now(d) || (over && self.taken_by(d).is_some()))
     }
 
     /// Whether a rule moves or releases a task in this very pass.
@@ -519,6 +553,16 @@ fn is_decided(d: &Detail) -> bool {
     says(d, "decided_by")
 }
 
+/// Whether a watcher that judges holds made this one.
+fn is_routed(hold: &Event) -> bool {
+    matches!(hold.by(), Some(ROUTE_BLOCKED | SYNTHESIZE_DISTRESS))
+}
+
+/// Whether it was given, and not by a decision, to another profile or pin than it had at its newest attempt.
+fn is_given(d: &Detail) -> bool {
+    was_given(d) && !is_decided(d) && has_another(d)
+}
+
 /// Whether another profile, or another pin, has it than at its newest attempt.
 fn has_another(d: &Detail) -> bool {
     let Some(run) = d.newest_run() else { return false };
@@ -541,7 +585,7 @@ fn was_given(d: &Detail) -> bool {
         return true;
     }
     let at = d.events.iter().rposition(|e| e == hold).unwrap_or(0);
-    let gives = |e: &board::Event| match e.kind {
+    let gives = |e: &Event| match e.kind {
         EventKind::Assigned => authorship::is_fresh_start(e),
         // A pin to another provider counts as well.
         EventKind::ModelOverrideSet => true,

@@ -331,6 +331,95 @@ fn what_heal_parked_is_looked_after_once_it_has_its_card() {
     assert!(out.steps.is_empty() && out.left[0].because == "card t_0000cafe decides", "{out:?}");
 }
 
+/// Tasks that heal held, whose cards were completed without a decision so many seconds ago.
+fn unanswered(n: usize, cause: Cause, until: i64, completed: i64) -> Seen {
+    let mut s = with(Vec::new(), Vec::new());
+    s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
+    for i in 1..=n {
+        let (id, card_id) = (format!("t_0000000{i}"), format!("t_0000caf{i}"));
+        let mut c = card(&card_id, &id, cause.blocker_type().unwrap().as_str(), Status::Done);
+        let own = |kind: &str, at: i64| board::Event { run: Some(9), ..event(kind, at, json!({})) };
+        c.detail.events.extend([own("claimed", completed + 60), own("completed", completed)]);
+        c.detail.runs = vec![run(9, "tuesday", Some("completed"))];
+        let mut d = detail(&id, Status::Scheduled);
+        d.runs = vec![board::Run { started_at: ago(9_000), ..run(7, "luna", Some("crashed")) }];
+        let hold =
+            json!({"owner": "heal", "cause": cause, "since": ago(8_000).0, "until": NOW.plus(until).0});
+        d.events.push(event("scheduled", 8_000, json!({"by": "heal", "watchbill": {"hold": hold}})));
+        d.events.push(event("linked", 7_900, json!({"by": "synthesize-distress", "parent": card_id})));
+        c.detail.task.created_at = ago(7_900);
+        tie(&mut d, &c);
+        d.cards.clear();
+        s.tasks.push(d);
+        s.answered.push(c.detail);
+    }
+    s
+}
+
+#[test]
+fn a_hold_whose_card_was_closed_without_a_decision_is_looked_after_like_any_other() {
+    let (one, two) = ("t_00000001", "t_00000002");
+    let limited = |refused_at: i64| vec![refused("a", Cause::RateLimit, refused_at)];
+    let acts = |s: &Seen| -> Vec<(String, String)> {
+        actions(&told(s)).into_iter().map(|(id, a)| (id.to_owned(), a.to_owned())).collect()
+    };
+    let want = |all: &[(&str, &str)]| -> Vec<(String, String)> {
+        all.iter().map(|(id, a)| ((*id).to_owned(), (*a).to_owned())).collect()
+    };
+    // One tries first, and the other one waits for it.
+    let mut s = unanswered(2, Cause::RateLimit, -60, 300);
+    s.routing.sightings = limited(2_000);
+    assert_eq!(acts(&s), want(&[(one, "probe"), (two, "extend")]));
+    // A hold that is not over lasts.
+    let mut s = unanswered(1, Cause::RateLimit, 600, 300);
+    s.routing.sightings = limited(30);
+    let d = told(&s);
+    assert!(d.steps.is_empty() && d.left[0].because.starts_with("held until "), "{d:?}");
+    // A fallback takes it at once.
+    s.routing.profiles.insert("luna".into(), profile("luna", "a", &["sol"]));
+    assert_eq!(acts(&s)[0], want(&[(one, "move")])[0]);
+    // A card of before the hold, and one whose decision is still to be carried out, judge nothing.
+    let mut older = unanswered(1, Cause::RateLimit, -60, 300);
+    older.routing.sightings = limited(2_000);
+    let mut unread = older.clone();
+    older.tasks[0].events.swap(1, 2);
+    unread.answered[0].runs[0].route = Some(json!({"task": one, "action": "unblock"}));
+    unread.runtime.as_mut().unwrap().profiles = Profiles::Unknown("denied".into());
+    for (s, want) in [(older, crate::route::UNJUDGED), (unread, "card t_0000caf1 decides")] {
+        let d = told(&s);
+        let because = &d.left.iter().find(|l| l.task == one).unwrap().because;
+        assert_eq!((actions(&d), because.as_str()), (vec![], want), "{d:?}");
+    }
+
+    for cause in [Cause::Credential, Cause::Quota] {
+        let refusals = |seconds: i64| vec![refused("a", cause, seconds)];
+        // A person mends it, and no try: its orchestrator is asked again, also where the hold is over.
+        for until in [600, -60] {
+            let mut s = unanswered(1, cause, until, 700);
+            s.routing.sightings = refusals(8_500);
+            assert_eq!(acts(&s), want(&[(one, "ask-again")]), "{cause} {until}");
+            let mut s = unanswered(1, cause, until, 300);
+            s.routing.sightings = refusals(8_500);
+            let d = told(&s);
+            assert!(d.steps.is_empty() && d.left[0].because.starts_with("waiting does not fix "), "{d:?}");
+        }
+        // The key was changed: one tries first.
+        let mut s = unanswered(2, cause, 9_000, 300);
+        s.routing.sightings = refusals(if cause == Cause::Quota { 40_000 } else { 8_500 });
+        s.routing.profiles.get_mut("luna").unwrap().changed = Some(ago(60));
+        assert_eq!(acts(&s), want(&[(one, "probe")]), "{cause}");
+        // It was answered, wherever it was mended: all go on.
+        for changed in [Some(ago(60)), None] {
+            let mut s = unanswered(2, cause, 9_000, 700);
+            s.routing.sightings = refusals(8_500);
+            let good = Sighting { news: News::Good, at: ago(5), began: ago(50), ..refused("a", cause, 5) };
+            s.routing.sightings.push(good);
+            s.routing.profiles.get_mut("luna").unwrap().changed = changed;
+            assert_eq!(acts(&s), want(&[(one, "release"), (two, "release")]), "{cause} {changed:?}");
+        }
+    }
+}
+
 #[test]
 fn the_cool_down_is_lifted_for_what_moves_and_only_for_that() {
     let mut d = held("t_00000001", 300);
