@@ -25,7 +25,6 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use self::gone::Hosts;
-pub use self::gone::tells_of;
 use self::seen::{Seen, TaskSeen};
 use super::watcher::{Spec, Watcher};
 use base::cause::Cause;
@@ -41,7 +40,7 @@ use config::{Config, Detect, Heal as Policy};
 use host::{Proof, Target};
 use policy::attempts::ended;
 use policy::runtime::Dispatcher;
-use policy::{Decision, Left, OtherPolicy, Pass, Profiles, Stuck, World, authorship};
+use policy::{Decision, Left, OtherPolicy, Pass, Profiles, Said, Stuck, World, authorship, said};
 
 /// The watcher.
 #[derive(Debug, Clone, Copy, Default)]
@@ -218,11 +217,10 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
         };
         decision.left.push(left);
     }
-    decision.findings.extend(
-        seen.runtime.as_ref().and_then(|r| r.unreadable.as_ref()).map(|why| {
-            format!("{why}: the failure limit is not known, and no task is given up by the default")
-        }),
-    );
+    decision.findings.extend(seen.runtime.as_ref().and_then(|r| r.unreadable.as_ref()).map(|why| {
+        let said = format!("{why}: the failure limit is not known, and no task is given up by the default");
+        Said::of(said::Kind::Unread, said)
+    }));
     let told = rules
         .hosts
         .iter()
