@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
 use crate::said::{Kind, Said};
@@ -45,7 +44,7 @@ impl Pass {
 }
 
 /// A task that was looked at and not changed, and why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Left {
     /// Which.
     pub task: String,
@@ -53,16 +52,16 @@ pub struct Left {
     pub because: String,
     /// The reason is that we do not know.
     pub unknown: bool,
+    /// The same, since what tells it is in a log on another host.
+    pub elsewhere: bool,
     /// When the watcher would come to another answer by itself, where it waits for a moment that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Time>,
     /// The other host that had it, where nobody goes on with it before a person does something.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<Stuck>,
 }
 
 /// Why nobody goes on with a task of another host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stuck {
     /// That host, as people know it.
     pub host: String,
@@ -75,13 +74,26 @@ pub struct Stuck {
 impl Left {
     /// A task that is skipped for this reason.
     pub fn new(task: &str, because: impl Into<String>) -> Left {
-        Left { task: task.to_owned(), because: because.into(), unknown: false, next: None, stuck: None }
+        Left {
+            task: task.to_owned(),
+            because: because.into(),
+            unknown: false,
+            elsewhere: false,
+            next: None,
+            stuck: None,
+        }
     }
 
     /// The reason is that something is not known.
     #[must_use]
     pub fn unknown(self) -> Left {
         Left { unknown: true, ..self }
+    }
+
+    /// The reason is that its log is on another host.
+    #[must_use]
+    pub fn elsewhere(self) -> Left {
+        Left { elsewhere: true, ..self.unknown() }
     }
 
     /// Until then.

@@ -39,7 +39,7 @@ use policy::routing::reach::{self, Unreached};
 use policy::routing::router::Router;
 use policy::runtime::{Dispatcher, Runtime, TICKED};
 use policy::said::{self, Said};
-use policy::{Pass, Profiles, World};
+use policy::{Left, Pass, Profiles, World};
 use watch::{Visit, Watcher, each};
 
 /// Most tasks it waits for that are looked at.
@@ -754,13 +754,15 @@ impl Survey {
         report.lasting().for_each(|said| self.find(watcher, said, false));
         for (step, _) in report.steps {
             let verdict = Verdict::Acts { action: step.action, case: step.case };
-            let take = Take { watcher, verdict, because: step.because, next: None, stuck: None };
+            let take =
+                Take { watcher, verdict, because: step.because, next: None, stuck: None, elsewhere: false };
             self.takes.entry(step.task).or_default().push(take);
         }
         for left in report.left {
             let verdict = if left.unknown { Verdict::Unknown } else { Verdict::Leaves };
-            let take = Take { watcher, verdict, because: left.because, next: left.next, stuck: left.stuck };
-            self.takes.entry(left.task).or_default().push(take);
+            let Left { task, because, next, stuck, elsewhere, .. } = left;
+            let take = Take { watcher, verdict, because, next, stuck, elsewhere };
+            self.takes.entry(task).or_default().push(take);
         }
         for t in report.overview.iter().flat_map(|o| &o.tasks) {
             let said: Vec<String> =
@@ -829,7 +831,14 @@ impl Visit for Taking<'_> {
         let (watcher, survey, id) = (W::NAME, self.survey, &self.d.task.id);
         let failed = survey.failed.iter().find(|(w, _)| *w == watcher);
         let own = survey.takes.get(id).into_iter().flatten().find(|t| t.watcher == watcher);
-        let nothing = |verdict, because: String| Take { watcher, verdict, because, next: None, stuck: None };
+        let nothing = |verdict, because: String| Take {
+            watcher,
+            verdict,
+            because,
+            next: None,
+            stuck: None,
+            elsewhere: false,
+        };
         let take = match (own, failed) {
             (Some(own), _) => own.clone(),
             (None, Some((_, why))) => nothing(Verdict::Failed, why.clone()),

@@ -87,7 +87,14 @@ fn ours(kind: &str, seconds: i64, by: &str, case: &str, more: Value) -> Event {
 }
 
 fn take(watcher: &'static str, verdict: Verdict, next: Option<i64>) -> Take {
-    Take { watcher, verdict, because: "so it is".into(), next: next.map(|s| NOW.plus(s)), stuck: None }
+    Take {
+        watcher,
+        verdict,
+        because: "so it is".into(),
+        next: next.map(|s| NOW.plus(s)),
+        stuck: None,
+        elsewhere: false,
+    }
 }
 
 fn acts(action: &str) -> Verdict {
@@ -410,11 +417,11 @@ fn that_the_last_log_is_on_another_host_keeps_no_work_in_the_queue() {
     let mut f = task(Status::Ready, vec![event("created", 7_000, json!({}))]);
     f.own_board = true;
     let because = board::several_hosts::log_is_on("mars@1f2e");
-    f.takes = vec![Take { because, ..take("synthesize-distress", Verdict::Unknown, None) }];
+    f.takes = vec![Take { because, elsewhere: true, ..take("synthesize-distress", Verdict::Unknown, None) }];
     let stand = standing::of(&f);
     assert_eq!(stand.kind, Kind::Fine, "{stand:?}");
     assert!(stand.says.ends_with("a worker must claim it"), "{stand:?}");
-    f.takes[0].because = "its log cannot be read".into();
+    (f.takes[0].because, f.takes[0].elsewhere) = ("its log cannot be read".into(), false);
     let stand = standing::of(&f);
     assert!(stand.says.ends_with("nobody takes it: its log cannot be read"), "{stand:?}");
 }

@@ -212,6 +212,7 @@ fn take(decision: &mut Decision, s: &SourceSeen, verdict: Verdict) {
         Verdict::Stuck(_) | Verdict::Fine => {}
         Verdict::Leave(because) => decision.left.push(leave(because)),
         Verdict::Unknown(because) => decision.left.push(leave(because).unknown()),
+        Verdict::Elsewhere(because) => decision.left.push(leave(because).elsewhere()),
         Verdict::Finding(what) => decision.find(&s.detail.task.id, what),
         Verdict::Notice(name, said) => {
             decision.notices.insert(name, Said::from(said).about(&s.detail.task.id));

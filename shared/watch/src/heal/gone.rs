@@ -399,7 +399,7 @@ impl Rules<'_> {
     /// What ended the newest attempt stands in a log on another host. That one decides, as long as it is there.
     pub(super) fn told_elsewhere(&self, t: &TaskSeen) -> Option<Verdict> {
         let (hosts, host) = (self.hosts.as_ref()?, t.abroad.as_deref()?);
-        (!hosts.has_left(host)).then(|| Verdict::Unknown(log_is_on(host)))
+        (!hosts.has_left(host)).then(|| Verdict::Elsewhere(log_is_on(host)))
     }
 
     /// Requeues what a host left that is gone. By the board alone: its log and its folder are there.

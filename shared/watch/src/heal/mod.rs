@@ -146,6 +146,8 @@ enum Verdict {
     Wait(String, Time),
     /// Leave it, because something is not known.
     Unknown(String),
+    /// The same: its log is on another host.
+    Elsewhere(String),
     /// The same, and tell the operator: what stops it does not pass by itself.
     Blind(String),
     /// Nothing is wrong with it.
@@ -209,6 +211,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
             Verdict::Stuck(because, stuck) => left(because).stuck(stuck),
             Verdict::Wait(because, until) => left(because).until(Some(until)),
             Verdict::Unknown(because) => left(because).unknown(),
+            Verdict::Elsewhere(because) => left(because).elsewhere(),
             Verdict::Blind(because) => {
                 let id = &t.detail.task.id;
                 decision.find(id, format!("{id}: {because}"));

@@ -497,6 +497,8 @@ fn a_log_on_another_host_is_that_hosts_to_read() {
     assert_eq!(at(well(H2), gave_up()), "? its log is on h2");
     assert_eq!(at(host(H2, 1_799, Some(1_799)), gave_up()), "? its log is on h2");
     assert!(at(host(H2, 1_800, Some(1_800)), gave_up()).starts_with("reset crash-loop: "));
+    let d = decide(&beside(vec![well(H2)], vec![gave_up()]), &pass(), &config());
+    assert!(d.left[0].elsewhere && d.left[0].unknown, "{d:?}");
     let jam = || with!(jammed("pid 429 not alive"), |t| t.abroad = Some(H2.into()));
     assert_eq!(at(well(H2), jam()), "? its log is on h2");
     assert!(at(off(H2), jam()).starts_with("clear guard-jam: "));
