@@ -258,15 +258,8 @@ pub fn attend(board: &mut dyn Board, host: &Host, program: &str, duty: Duty) -> 
 
 /// Why nothing is known of an attempt that ran on another host.
 pub fn log_is_on(host: &str) -> String {
-    format!("{LOG_IS_ON} {}", shown(host))
+    format!("its log is on {}", shown(host))
 }
-
-/// Whether a reason for knowing nothing is [`log_is_on`].
-pub fn is_log_elsewhere(because: &str) -> bool {
-    because.starts_with(LOG_IS_ON)
-}
-
-const LOG_IS_ON: &str = "its log is on";
 
 /// The part of a host's name that people know it by: what stands behind `@` tells hosts of one name apart.
 pub fn shown(host: &str) -> &str {

@@ -237,12 +237,12 @@ fn needing(counts: &Counts) -> String {
 
 fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<()> {
     let loaded = args.common.load()?;
-    let standing =
+    let mut standing =
         Standing::look(&args.common, &loaded, args.metrics.as_deref(), NIGHT, &args.hosts, Shows::Needs)?;
     counts.hosts += usize::from(!standing.is_bare);
     counts.overdue = standing.overdue;
     news.extend(standing.machine.iter().filter(|f| needs::is_stopper(f)).filter_map(told));
-    for board in &standing.boards {
+    for board in &mut standing.boards {
         counts.boards += 1;
         for f in &board.findings {
             counts.paused += usize::from(f.id == "board-paused");
@@ -255,7 +255,9 @@ fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<(
             }
         }
         counts.open += board.open;
-        if let Ok(summary) = &board.summary {
+        if let Ok(summary) = &mut board.summary {
+            // A warning is said above as well.
+            summary.without(&board.findings, Severity::Warning);
             counts.read += 1;
             // What could not be looked at may need a person, too.
             let unseen =
@@ -264,13 +266,6 @@ fn look(args: &CheckArgs, counts: &mut Counts, news: &mut Vec<News>) -> Result<(
             for need in board.asks().into_iter().flat_map(|(needs, _)| needs) {
                 // What no task waits for is worth a look.
                 if need.tasks.is_empty() {
-                    let is_said = |n: &News| {
-                        let said = need.says.strip_prefix(&format!("{}: ", n.about));
-                        said.is_some_and(|said| said.starts_with(&n.what))
-                    };
-                    if news.iter().any(is_said) {
-                        continue;
-                    }
                     news.push(News { state: State::Warning, about: String::new(), what: need.says });
                     continue;
                 }

@@ -155,16 +155,7 @@ impl OneBoard {
     /// What it asks of a person beside what `doctor` finds, with what is counted of it; `None` where it cannot be read.
     pub(super) fn asks(&self) -> Option<(Vec<Need>, BoardNow)> {
         let summary = self.summary.as_ref().ok()?;
-        // What is wrong with a whole board is a need already, where it is an error.
-        let is_told = |f: &&Finding| needs::is_stopper(f) && f.severity == Severity::Error;
-        let is_need = |said: &str| self.findings.iter().filter(is_told).any(|f| said.starts_with(&f.what));
-        let mut now = BoardNow::of(summary);
-        now.findings.retain(|said| !is_need(said));
-        let mut needs = needs::of_board(summary);
-        let found = format!("{}: ", summary.board);
-        needs.retain(|need| {
-            need.cause != needs::FOUND || !need.says.strip_prefix(&found).is_some_and(is_need)
-        });
+        let (mut needs, mut now) = (needs::of_board(summary), BoardNow::of(summary));
         let pause = self.pause.as_ref();
         // What waits on a board that was moved goes on where it is now.
         if pause.is_some_and(Pause::is_move) {
@@ -254,6 +245,8 @@ impl Standing {
                     let overview = read.overview.take();
                     let mut summary = Summary::of(read, standing.since, here.now);
                     summary.board.clone_from(&name);
+                    // What is wrong with a whole board is a need already, where it is an error.
+                    summary.without(&findings, Severity::Error);
                     (Ok(summary), overview)
                 }
                 Err(e) => {

@@ -19,9 +19,10 @@ use base::time::{DAY, Time};
 use board::Status;
 use board::pause::Pause;
 use policy::remedy::Lacking;
+use policy::said::{self, Said};
 
 /// The cause of what watchers found of a board, and a person mends.
-pub const FOUND: &str = "finding";
+const FOUND: &str = "finding";
 
 /// The cause where the configuration is refused, as `doctor` calls it: nothing else was looked at.
 pub const REFUSED: &str = "config-invalid";
@@ -264,7 +265,7 @@ pub fn of_board(summary: &Summary) -> Vec<Need> {
         todo: Some(Lacking::Key.look(&key.profile)),
         ..one(&Cause::Credential.to_string(), &key.profile, &key.says())
     });
-    let found = summary.to_mend.iter().map(|said| one(FOUND, &lasting(said), said));
+    let found = summary.to_mend.iter().map(|said| one(FOUND, &lasting(&said.text), &said.text));
     of_tasks(summary).into_iter().chain(keys).chain(found).collect()
 }
 
@@ -456,6 +457,25 @@ pub(crate) fn remedy(need: &Need) -> impl Iterator<Item = String> {
     todo.chain(need.run.iter().map(|run| format!("    $ {run}")))
 }
 
+impl Summary {
+    /// Leaves out of what a person is told what `doctor` says of the board, where that is at least so bad.
+    pub fn without(&mut self, doctor: &[Finding], least: Severity) {
+        let is_told = |said: &Said| doctor.iter().any(|f| f.severity >= least && says(f, &said.kind));
+        self.to_mend.retain(|said| !is_told(said));
+        self.beside.retain(|said| !is_told(said));
+    }
+}
+
+/// Whether a finding of `doctor` says what a watcher found, too.
+fn says(f: &Finding, kind: &said::Kind) -> bool {
+    match kind {
+        said::Kind::Replaced => f.id == "board-replaced",
+        // Where it is worse, it says another thing.
+        said::Kind::WrongRow => f.id == "clock-behind" && f.severity == Severity::Warning,
+        _ => false,
+    }
+}
+
 /// In the order in which a person wants them: a board that cannot be read, for all the rest may come of that; what stops everything, then what stops a board, then tasks, of these the most first.
 pub fn sort(needs: &mut [Need]) {
     needs.sort_by(|a, b| {
@@ -476,9 +496,6 @@ impl BoardNow {
     /// What is counted of a board.
     pub fn of(s: &Summary) -> BoardNow {
         let is_counted = |status: &Status| matches!(status, Status::Running | Status::Ready);
-        let is_beside = |f: &&String| {
-            Some(*f) != s.idle.as_ref() && !s.told_otherwise.contains(*f) && !s.to_mend.contains(f)
-        };
         BoardNow {
             board: s.board.clone(),
             paused: s.paused.clone(),
@@ -486,7 +503,7 @@ impl BoardNow {
             due: s.waiting.iter().filter(|e| e.due).count(),
             healed: s.helped().0.len(),
             counts: s.counts,
-            findings: s.findings.iter().filter(|f| is_beside(f)).cloned().collect(),
+            findings: s.beside.iter().map(|said| said.text.clone()).collect(),
             unknown: s.unknown.clone(),
         }
     }

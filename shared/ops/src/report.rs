@@ -14,8 +14,7 @@ use base::error::{Error, Kind};
 use base::redact;
 use board::{BoardId, Outcome, Step};
 use page::{Overview, text};
-use policy::decision::About;
-use policy::{Left, Pass};
+use policy::{Left, Pass, Said};
 
 /// What became of one board in one pass.
 #[derive(Debug, Clone)]
@@ -33,11 +32,9 @@ pub struct BoardReport {
     /// What is said of the pass itself, such as a pause.
     pub warnings: Vec<Notice>,
     /// Findings that make the pass end with exit 1.
-    pub findings: Vec<String>,
+    pub findings: Vec<Said>,
     /// States that last.
     pub notices: Vec<Notice>,
-    /// The tasks that a finding or a notice is about, by what it says.
-    pub about: About,
     /// Why the pass on this board ended early.
     pub error: Option<Error>,
     /// Its error was said by an earlier pass: only `-v` repeats it.
@@ -54,7 +51,7 @@ pub struct BoardReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Notice {
     /// In words, with what mends it.
-    pub said: String,
+    pub said: Said,
     /// How far it is.
     pub phase: Phase,
     /// Only `-v` prints it: an earlier pass did, or a step of this pass says the same.
@@ -79,8 +76,8 @@ pub enum Phase {
 
 impl Notice {
     /// A notice as it is printed: not again while it lasts.
-    pub fn new(said: String, phase: Phase) -> Notice {
-        Notice { said, phase, muted: phase == Phase::Lasts, fails: false }
+    pub fn new(said: impl Into<Said>, phase: Phase) -> Notice {
+        Notice { said: said.into(), phase, muted: phase == Phase::Lasts, fails: false }
     }
 }
 
@@ -101,7 +98,6 @@ impl BoardReport {
             warnings: Vec::new(),
             findings: Vec::new(),
             notices: Vec::new(),
-            about: About::new(),
             error: None,
             muted: false,
             is_paused: false,
@@ -124,9 +120,13 @@ impl BoardReport {
     }
 
     /// What the operator should look at: findings, and what lasts.
-    pub fn standing(&self) -> impl Iterator<Item = &String> {
-        let lasts = self.notices.iter().filter(|n| n.phase != Phase::Ended).map(|n| &n.said);
-        self.findings.iter().chain(lasts)
+    pub fn standing(&self) -> impl Iterator<Item = &Said> {
+        self.findings.iter().chain(self.lasting())
+    }
+
+    /// What lasts.
+    pub(crate) fn lasting(&self) -> impl Iterator<Item = &Said> {
+        self.notices.iter().filter(|n| n.phase != Phase::Ended).map(|n| &n.said)
     }
 }
 
@@ -203,7 +203,7 @@ fn lines(out: &mut dyn Write, board: &BoardReport, many: bool, loud: Loudness) -
     if let Some(overview) = &board.overview {
         // What is a finding is said with the findings.
         let mut overview = overview.clone();
-        overview.unknown.retain(|unknown| !board.findings.contains(unknown));
+        overview.unknown.retain(|unknown| board.findings.iter().all(|said| said.text != *unknown));
         let mut text = Vec::new();
         text::write(&mut text, &overview, loud.verbose)?;
         if many && !text.is_empty() {
@@ -340,7 +340,7 @@ mod tests {
         let mut board = BoardReport::new("b".into(), "/b".into());
         let mut overview = Overview::nothing("b", base::time::Time(0));
         overview.unknown = vec!["6 more tasks were not looked at".into()];
-        board.findings = overview.unknown.clone();
+        board.findings = overview.unknown.iter().cloned().map(Said::from).collect();
         board.overview = Some(overview);
         board.left = vec![Left::new("t_1", "files: no log").unknown()];
         let said = |board: &BoardReport| {

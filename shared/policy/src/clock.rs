@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::said::{Kind, Said};
 use crate::{Pass, Witness, World};
 use base::error::Result;
 use base::time::{LAST_SECOND, Time};
@@ -92,6 +93,7 @@ pub fn fault(
     // Where this host is slow, it is not the row that is wrong.
     let wrong = newest.wrong.as_ref().filter(|_| skew(world).and_then(skewed).is_none());
     let said = wrong.map(|wrong| format!("{}: {CORRECT}", wrong_row(wrong, pass.now)));
+    let said = said.map(|said| Said::of(Kind::WrongRow, said));
     world.found.extend(said);
     Ok(judge(world, pass, newest.event.as_ref()))
 }

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
+use crate::said::{Kind, Said};
 use base::time::Time;
 use board::hermes::Trail;
 use board::{Rule, Step};
@@ -44,7 +44,7 @@ impl Pass {
 }
 
 /// A task that was looked at and not changed, and why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Left {
     /// Which.
     pub task: String,
@@ -52,16 +52,16 @@ pub struct Left {
     pub because: String,
     /// The reason is that we do not know.
     pub unknown: bool,
+    /// The same, since what tells it is in a log on another host.
+    pub elsewhere: bool,
     /// When the watcher would come to another answer by itself, where it waits for a moment that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Time>,
     /// The other host that had it, where nobody goes on with it before a person does something.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<Stuck>,
 }
 
 /// Why nobody goes on with a task of another host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stuck {
     /// That host, as people know it.
     pub host: String,
@@ -74,13 +74,26 @@ pub struct Stuck {
 impl Left {
     /// A task that is skipped for this reason.
     pub fn new(task: &str, because: impl Into<String>) -> Left {
-        Left { task: task.to_owned(), because: because.into(), unknown: false, next: None, stuck: None }
+        Left {
+            task: task.to_owned(),
+            because: because.into(),
+            unknown: false,
+            elsewhere: false,
+            next: None,
+            stuck: None,
+        }
     }
 
     /// The reason is that something is not known.
     #[must_use]
     pub fn unknown(self) -> Left {
         Left { unknown: true, ..self }
+    }
+
+    /// The reason is that its log is on another host.
+    #[must_use]
+    pub fn elsewhere(self) -> Left {
+        Left { elsewhere: true, ..self.unknown() }
     }
 
     /// Until then.
@@ -98,68 +111,37 @@ impl Left {
 
 /// What is said where the clock cannot be trusted.
 pub fn broken_clock(fault: &str) -> String {
-    format!("{CLOCK}{fault}; nothing is done until the clock is right")
-}
-
-/// How that begins.
-const CLOCK: &str = "clock: ";
-
-/// Whether a finding says that.
-pub fn is_of_clock(finding: &str) -> bool {
-    finding.starts_with(CLOCK)
-}
-
-/// How a finding ends that says what a pass had no time to look at.
-pub const CUT: &str = "not looked at in this pass";
-
-/// Whether a finding says that: the next pass looks at others, and nobody can mend it.
-pub fn is_cut(finding: &str) -> bool {
-    finding.ends_with(CUT)
+    format!("clock: {fault}; nothing is done until the clock is right")
 }
 
 /// What a watcher makes of what it saw.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Decision {
     /// What to change, at most one step a task.
     pub steps: Vec<Step>,
     /// What was looked at and skipped.
     pub left: Vec<Left>,
     /// What could not be looked at or changed: said in every pass, which ends with exit 1.
-    pub findings: Vec<String>,
+    pub findings: Vec<Said>,
     /// Notices, each by what matters of it, without ages and counts: said when it begins, changes or ends, and no matter for
     /// the exit code.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub notices: BTreeMap<String, String>,
+    pub notices: BTreeMap<String, Said>,
     /// Notices that the board has, each with whether a step of this pass writes it there: that step is all that is said of it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<(String, bool)>,
+    pub told: Vec<(Said, bool)>,
     /// Nothing was judged, and so no notice is over.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unjudged: bool,
-    /// The tasks that a finding or a notice is about, by what it says. What is not here is about the board.
-    #[serde(skip)]
-    pub about: About,
 }
 
-/// Tasks, by what is said about them.
-pub type About = BTreeMap<String, BTreeSet<String>>;
-
 impl Decision {
-    /// Notes that this finding or notice is about a task.
-    pub fn is_about(&mut self, said: &str, task: &str) {
-        self.about.entry(said.to_owned()).or_default().insert(task.to_owned());
-    }
-
     /// A finding about one task.
-    pub fn find(&mut self, task: &str, said: String) {
-        self.is_about(&said, task);
-        self.findings.push(said);
+    pub fn find(&mut self, task: &str, said: impl Into<Said>) {
+        self.findings.push(said.into().about(task));
     }
 
     /// Nothing is judged while the clock cannot be trusted. `concerns`: there is something that waits for it.
     pub fn of_broken_clock(fault: &str, concerns: bool) -> Decision {
         Decision {
-            findings: concerns.then(|| broken_clock(fault)).into_iter().collect(),
+            findings: concerns.then(|| Said::of(Kind::Clock, broken_clock(fault))).into_iter().collect(),
             unjudged: true,
             ..Decision::default()
         }

@@ -13,11 +13,13 @@ pub mod profiles;
 pub mod remedy;
 pub mod routing;
 pub mod runtime;
+pub mod said;
 pub mod worktree_note;
 pub mod world;
 
 pub use decision::{Decision, Left, OtherPolicy, Pass, Stuck};
 pub use profiles::Profiles;
+pub use said::Said;
 pub use world::{
     ChangesReader, Printed, SessionReader, StateReader, TreeReader, UseAsk, UseReader, VitalsReader, Witness,
     World,

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::Pass;
 use crate::runtime::{LogReader, Runtime};
+use crate::said::Said;
 use base::reason::Reason;
 use base::time::Time;
 use board::{Attended, Board, Detail, claim_host};
@@ -190,7 +191,7 @@ pub struct World<'a> {
     /// Wall clock minus boot clock, in seconds.
     pub clock_offset: i64,
     /// What is wrong with the board itself: said in every pass, which ends with exit 1.
-    pub found: Vec<String>,
+    pub found: Vec<Said>,
     /// Configuration.
     pub config: &'a Config,
 }

@@ -7,6 +7,7 @@ use super::deeds::{self, Deed};
 use super::facts::{Facts, Take};
 use super::standing::{self, Kind};
 use super::suggestions::{self, Command};
+use super::summary::Found;
 use crate::timers::{WATCHED, Watched};
 use base::quote;
 use base::time::{Time, words};
@@ -95,7 +96,7 @@ pub(crate) struct Next {
 
 impl Answer {
     /// Puts it together.
-    pub fn of(f: &Facts, path: &str, findings: &[String]) -> Answer {
+    pub fn of(f: &Facts, path: &str, findings: &[Found]) -> Answer {
         let stand = standing::of(f);
         let d = &f.detail;
         let line = |s: &str| quote::line(s, MAX_LINE);
@@ -113,7 +114,7 @@ impl Answer {
             more: stand.more.as_deref().map(line),
             evidence: evidence(f).iter().map(|e| line(e)).collect(),
             watchers: f.takes.iter().map(|t| Take { because: line(&t.because), ..t.clone() }).collect(),
-            findings: findings.iter().map(|f| line(f)).collect(),
+            findings: findings.iter().map(|f| line(&f.said.text)).collect(),
             deeds: deeds::of(&d.events),
             attempts: attempts(d),
             hold: hold(d),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::facts::{Facts, Refused, Take, Verdict};
-use super::summary::{Counts, Read, RefusedKey};
+use super::summary::{Counts, Found, Read, RefusedKey};
 use crate::pass::{self, Looks, Tools};
 use crate::report::BoardReport;
 use base::count::things_or;
@@ -27,10 +27,9 @@ use logs::provider::ledger::{Entry, State};
 use page::Overview;
 use policy::attempts::worker::{AtWork, used, workers};
 use policy::authorship;
-use policy::cards::queue::{self, Places};
+use policy::cards::queue::Places;
 use policy::cards::writer::deciders;
 use policy::clock::{self, is_within};
-use policy::decision::{self, is_of_clock};
 use policy::dispatcher::{self, InTurn, MAX_TICKS, is_tick};
 use policy::endless::{self, Endless};
 use policy::remedy::{self, Lacking};
@@ -39,7 +38,8 @@ use policy::routing::facts::{About, Refusal, Routing};
 use policy::routing::reach::{self, Unreached};
 use policy::routing::router::Router;
 use policy::runtime::{Dispatcher, Runtime, TICKED};
-use policy::{Pass, Profiles, World};
+use policy::said::{self, Said};
+use policy::{Left, Pass, Profiles, World};
 use watch::{Visit, Watcher, each};
 
 /// Most tasks it waits for that are looked at.
@@ -87,14 +87,8 @@ pub struct Survey {
     told: BTreeMap<(&'static str, String), String>,
     /// What `budget-check` saw.
     overview: Option<Overview>,
-    /// What concerns more than one task, or none; each once.
-    pub findings: Vec<String>,
-    /// Those among them that say what could not be looked at.
-    blind: Vec<String>,
-    /// The tasks that each is about, by what it says.
-    about: policy::decision::About,
-    /// Those among them that end by themselves, or are no more than told.
-    passing: BTreeSet<String>,
+    /// What was found and what lasts; each once.
+    pub findings: Vec<Found>,
 }
 
 impl Lens<'_> {
@@ -264,9 +258,9 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         site.look(&mut *board, |world| Ok(((world.runtime)(), world.host.facts().boot_time)))?;
     // Said of the board, whatever each watcher says of it.
     let blind = runtime.blind();
-    survey.findings.retain(|f| !blind.iter().any(|why| f.starts_with(why)));
+    survey.findings.retain(|f| blind.is_empty() || f.said.kind != said::Kind::Unread);
     unknown.extend(blind.into_iter().map(str::to_owned));
-    let named: BTreeSet<&String> = survey.about.values().flatten().collect();
+    let named: BTreeSet<&String> = survey.findings.iter().flat_map(|f| &f.said.tasks).collect();
     let found = |t: &Task| named.contains(&t.id);
     let still = Standstill::of(site, &mut *board, &rows, &runtime)?;
     runtime.lanes.clone_from(&still.lanes);
@@ -285,7 +279,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     if open_over > 0 {
         unknown.push(format!("{} not looked at", things_or(open_over, "more task was", "more tasks were")));
         // That is said once.
-        survey.findings.retain(|f| !decision::is_cut(f));
+        survey.findings.retain(|f| f.said.kind != said::Kind::Cut);
     }
     if closed_over > 0 {
         let what = things_or(closed_over, "more task that is closed was", "more tasks that are closed were");
@@ -305,9 +299,6 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         paused: site.paused(),
         facts,
         findings: survey.findings,
-        blind: survey.blind,
-        about: survey.about,
-        passing: survey.passing,
         idle: (!board.is_own() && !is_within(booted, now, STARTING))
             .then(|| idle(&rows, &runtime, &long, cadence, now))
             .flatten(),
@@ -759,27 +750,19 @@ impl Survey {
             let is_of_file = e.kind.code() == Kind::Damaged.code();
             self.refused = self.refused.take().or_else(|| is_of_file.then(|| e.clone()));
         }
-        self.blind.extend(report.findings.iter().cloned());
-        for (said, tasks) in &report.about {
-            self.about.entry(said.clone()).or_default().extend(tasks.iter().cloned());
-        }
-        for finding in report.standing() {
-            if is_passing(watcher, finding) {
-                self.passing.insert(finding.clone());
-            }
-            if !self.findings.contains(finding) {
-                self.findings.push(finding.clone());
-            }
-        }
+        report.findings.iter().for_each(|said| self.find(watcher, said, true));
+        report.lasting().for_each(|said| self.find(watcher, said, false));
         for (step, _) in report.steps {
             let verdict = Verdict::Acts { action: step.action, case: step.case };
-            let take = Take { watcher, verdict, because: step.because, next: None, stuck: None };
+            let take =
+                Take { watcher, verdict, because: step.because, next: None, stuck: None, elsewhere: false };
             self.takes.entry(step.task).or_default().push(take);
         }
         for left in report.left {
             let verdict = if left.unknown { Verdict::Unknown } else { Verdict::Leaves };
-            let take = Take { watcher, verdict, because: left.because, next: left.next, stuck: left.stuck };
-            self.takes.entry(left.task).or_default().push(take);
+            let Left { task, because, next, stuck, elsewhere, .. } = left;
+            let take = Take { watcher, verdict, because, next, stuck, elsewhere };
+            self.takes.entry(task).or_default().push(take);
         }
         for t in report.overview.iter().flat_map(|o| &o.tasks) {
             let said: Vec<String> =
@@ -787,6 +770,19 @@ impl Survey {
             self.told.insert((watcher, t.task.clone()), said.join("; "));
         }
         self.overview = self.overview.take().or(report.overview);
+    }
+
+    /// What several watchers say is listed once. What heal says of other hosts is for who looks; see `host-silent` of doctor.
+    fn find(&mut self, watcher: &str, said: &Said, is_blind: bool) {
+        let is_passing = watcher == HEAL || said.kind.is_passing();
+        match self.findings.iter_mut().find(|f| f.said.text == said.text) {
+            Some(found) => {
+                found.said.tasks.extend(said.tasks.iter().cloned());
+                (found.is_blind, found.is_passing) =
+                    (found.is_blind || is_blind, found.is_passing || is_passing);
+            }
+            None => self.findings.push(Found { said: said.clone(), is_blind, is_passing }),
+        }
     }
 
     /// What could not be asked, and why; each reason once.
@@ -800,12 +796,6 @@ impl Survey {
         each(&BTreeMap::new(), &mut taking);
         taking.takes
     }
-}
-
-/// Whether what a watcher found ends by itself, or is no more than told. What heal says of other hosts is for who looks; see `host-silent` of
-/// doctor. Cards wait for an orchestrator as long as that waits.
-fn is_passing(watcher: &str, finding: &str) -> bool {
-    watcher == HEAL || is_of_clock(finding) || decision::is_cut(finding) || queue::is_wait(finding)
 }
 
 /// Asks each watcher about a board.
@@ -841,7 +831,14 @@ impl Visit for Taking<'_> {
         let (watcher, survey, id) = (W::NAME, self.survey, &self.d.task.id);
         let failed = survey.failed.iter().find(|(w, _)| *w == watcher);
         let own = survey.takes.get(id).into_iter().flatten().find(|t| t.watcher == watcher);
-        let nothing = |verdict, because: String| Take { watcher, verdict, because, next: None, stuck: None };
+        let nothing = |verdict, because: String| Take {
+            watcher,
+            verdict,
+            because,
+            next: None,
+            stuck: None,
+            elsewhere: false,
+        };
         let take = match (own, failed) {
             (Some(own), _) => own.clone(),
             (None, Some((_, why))) => nothing(Verdict::Failed, why.clone()),
@@ -894,8 +891,21 @@ mod tests {
 
     #[test]
     fn what_a_pass_had_no_time_for_is_told_and_nobody_is_to_mend_it() {
-        assert!(is_passing("budget-check", &format!("200 more tasks were {}", decision::CUT)));
-        assert!(!is_passing("budget-check", "its settings cannot be read"));
+        let is_passing = |watcher: &str, kind: said::Kind| {
+            let mut survey = Survey::default();
+            survey.find(watcher, &Said::of(kind, "said".into()), true);
+            survey.findings[0].is_passing
+        };
+        for (watcher, kind, want) in [
+            ("budget-check", said::Kind::Cut, true),
+            ("route-blocked", said::Kind::CardsWait, true),
+            ("route-blocked", said::Kind::Clock, true),
+            ("route-blocked", said::Kind::Unread, false),
+            ("budget-check", said::Kind::Other, false),
+            ("heal", said::Kind::Other, true),
+        ] {
+            assert_eq!(is_passing(watcher, kind.clone()), want, "{watcher} {kind:?}");
+        }
     }
 
     #[test]

@@ -34,6 +34,9 @@ pub(crate) struct Take {
     /// The other host that had the task, where nobody goes on with it before a person does something.
     #[serde(skip)]
     pub(crate) stuck: Option<Stuck>,
+    /// What tells it is in a log on another host.
+    #[serde(skip)]
+    pub(crate) elsewhere: bool,
 }
 
 /// What a watcher would do with a task.

@@ -10,7 +10,6 @@ use super::still::{self, Unattended};
 use base::count::things;
 use base::registry::{HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use base::time::{Time, words};
-use board::several_hosts::is_log_elsewhere;
 use board::{Comment, Detail, Event, EventKind, Rule, Run, Status, StepAction, hermes};
 use policy::authorship::{self, cause_in, is_ours, our_hold};
 use policy::needs_operator;
@@ -662,7 +661,7 @@ fn ready(f: &Facts) -> Stand {
     // Where the log of its last attempt is says nothing about the next one.
     let speaks = |t: &&Take| match t.verdict {
         Verdict::Leaves => watch::acts(t.watcher),
-        Verdict::Unknown => watch::acts(t.watcher) && !is_log_elsewhere(&t.because),
+        Verdict::Unknown => watch::acts(t.watcher) && !t.elsewhere,
         _ => false,
     };
     // A person unblocked it: no watcher has to do anything before it starts.

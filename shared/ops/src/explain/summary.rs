@@ -29,12 +29,10 @@ use card::task_word;
 use logs::LogEnd;
 use logs::provider::Id;
 use page::Overview;
-use policy::cards::queue;
-use policy::decision::About;
 use policy::needs_operator;
 use policy::remedy::Lacking;
 use policy::routing::moving::held_provider;
-use watch::heal;
+use policy::said::{self, Said};
 
 /// So many tasks that share what they lack are told together.
 const TOGETHER: usize = 2;
@@ -63,16 +61,13 @@ pub struct Summary {
     pub findings: Vec<String>,
     /// Those among them that a person has to mend.
     #[serde(skip)]
-    pub(crate) to_mend: Vec<String>,
-    /// Those that are told otherwise: of a task, or of a key.
+    pub(crate) to_mend: Vec<Said>,
+    /// The others, but for what is told of a task, of a key, or by `doctor`.
     #[serde(skip)]
-    pub(crate) told_otherwise: BTreeSet<String>,
+    pub(crate) beside: Vec<Said>,
     /// The keys whose work went to other profiles.
     #[serde(skip)]
     pub(crate) refused_keys: Vec<RefusedKey>,
-    /// The one among them that says that ready work waits for a dispatcher.
-    #[serde(skip)]
-    pub(crate) idle: Option<String>,
     /// What could not be looked at, and why.
     pub unknown: Vec<String>,
     pub(crate) counts: Counts,
@@ -247,19 +242,23 @@ pub(crate) fn command_for(entries: &[&Entry]) -> Option<(String, usize)> {
     Some(together.map_or_else(|| (command.run.clone(), 1), |together| (together.line(&ids), ids.len())))
 }
 
+/// What watchers found, or what lasts.
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub(crate) said: Said,
+    /// It says what could not be looked at.
+    pub(crate) is_blind: bool,
+    /// It ends by itself, or is no more than told.
+    pub(crate) is_passing: bool,
+}
+
 /// What was read of one board.
 pub struct Read {
     pub(crate) board: String,
     pub(crate) path: String,
     pub(crate) paused: Option<String>,
     pub(crate) facts: Vec<Facts>,
-    pub(crate) findings: Vec<String>,
-    /// Those among them that say what could not be looked at.
-    pub(crate) blind: Vec<String>,
-    /// The tasks that each is about, by what it says. What is not here is about the board.
-    pub(crate) about: About,
-    /// Those among them that end by themselves, or are no more than told.
-    pub(crate) passing: BTreeSet<String>,
+    pub(crate) findings: Vec<Found>,
     /// Ready work that nobody starts, since nobody dispatches.
     pub(crate) idle: Option<String>,
     /// What could not be looked at, and why: among it may be tasks that need a person.
@@ -304,22 +303,8 @@ impl RefusedKey {
 impl Summary {
     /// Sorts what was read into the lists.
     pub fn of(read: Read, since: Time, now: Time) -> Summary {
-        let Read {
-            board,
-            path,
-            paused,
-            facts,
-            findings,
-            blind,
-            about,
-            passing,
-            idle,
-            unknown,
-            cut,
-            counts,
-            refused_keys,
-            ..
-        } = read;
+        let Read { board, path, paused, facts, findings, idle, unknown, cut, counts, refused_keys, .. } =
+            read;
         let mut s = Summary {
             board,
             path,
@@ -332,9 +317,8 @@ impl Summary {
             left_alone: Vec::new(),
             findings: Vec::new(),
             to_mend: Vec::new(),
-            told_otherwise: BTreeSet::new(),
+            beside: Vec::new(),
             refused_keys: Vec::new(),
-            idle,
             unknown: unknown.iter().map(|u| quote::line(u, MAX_LINE)).collect(),
             counts,
         };
@@ -363,19 +347,20 @@ impl Summary {
         // A task that stands still since something of it is unreadable may need the operator, until the operator is asked.
         let is_asked = |id: &str| s.needs_you.iter().any(|e| e.task == id);
         let stopped = facts.iter().map(|f| f.detail.task.id.as_str()).filter(|id| !is_asked(id));
-        let is_about = |what: &str, id: &str| about.get(what).is_some_and(|tasks| tasks.contains(id));
-        let unseen = stopped.filter_map(|id| blind.iter().find(|what| is_about(what, id)));
-        let unseen: BTreeSet<&String> = unseen.collect();
+        let unseen =
+            stopped.filter_map(|id| findings.iter().find(|f| f.is_blind && f.said.tasks.contains(id)));
+        let unseen: BTreeSet<&String> = unseen.map(|f| &f.said.text).collect();
         s.unknown.extend(unseen.into_iter().map(|what| quote::line(what, MAX_LINE)));
-        let away = |e: &Entry, finding: &str| {
-            let host = e.shared.as_ref().filter(|s| s.cause == Cause::WorkerGone);
-            host.is_some_and(|s| heal::tells_of(finding, &s.at))
+        let away = |e: &Entry, hosts: &[String]| {
+            e.shared.as_ref().is_some_and(|s| s.cause == Cause::WorkerGone && hosts.contains(&s.at))
         };
-        let told = |finding: &String| {
-            let is_of_task = facts.iter().any(|f| is_about(finding, &f.detail.task.id));
-            is_of_task || s.needs_you.iter().any(|e| away(e, finding))
+        let told = |said: &Said| {
+            let is_of_host = match &said.kind {
+                said::Kind::Hosts(hosts) => s.needs_you.iter().any(|e| away(e, hosts)),
+                _ => false,
+            };
+            is_of_host || facts.iter().any(|f| said.tasks.contains(&f.detail.task.id))
         };
-        let untold: Vec<&String> = findings.iter().filter(|f| !told(f)).collect();
         // A key whose work went to other profiles keeps no task, but someone must put a new one in its place.
         let is_kept = |entries: &[Entry], profile: &str| {
             let of_key = |e: &Entry| {
@@ -390,24 +375,27 @@ impl Summary {
         let keys: Vec<RefusedKey> =
             refused_keys.into_iter().filter(|k| !is_kept(&s.needs_you, &k.profile)).collect();
         // What a card asks is told with its task.
-        let of_card = |finding: &str| {
+        let of_card = |said: &Said| {
             let asks = |f: &&Facts| s.needs_you.iter().any(|e| e.task == f.detail.task.id);
-            let cards = facts.iter().filter(asks).filter_map(Facts::open_card);
-            cards.into_iter().any(|card| is_about(finding, &card.task.id))
+            let mut cards = facts.iter().filter(asks).filter_map(Facts::open_card);
+            cards.any(|card| said.tasks.contains(&card.task.id))
         };
-        let to_mend = untold.iter().filter(|f| !passing.contains(**f) && !of_card(f));
-        s.to_mend = to_mend.map(|f| quote::line(f, MAX_LINE)).collect();
-        s.told_otherwise = untold
-            .iter()
-            .filter(|f| queue::is_wait(f) || of_card(f))
-            .map(|f| quote::line(f, MAX_LINE))
-            .collect();
+        for Found { said, is_passing, .. } in findings.iter().filter(|f| !told(&f.said)) {
+            let line = Said { text: quote::line(&said.text, MAX_LINE), ..said.clone() };
+            s.findings.push(line.text.clone());
+            match is_passing {
+                _ if said.kind == said::Kind::CardsWait || of_card(said) => {}
+                true => s.beside.push(line),
+                false => s.to_mend.push(line),
+            }
+        }
+        let cut = cut.map(|cut| quote::line(&cut, MAX_LINE));
+        s.beside.extend(cut.iter().cloned().map(Said::from));
+        // A key is a need, and what waits for a dispatcher is told by `doctor`.
         let alone = keys.iter().filter(|k| !is_kept(&s.waiting, &k.profile));
-        let of_keys: Vec<String> = alone.map(|k| k.finding(now)).collect();
-        let all = untold.into_iter().chain(&of_keys).chain(&cut).chain(&s.idle);
-        s.findings = all.map(|f| quote::line(f, MAX_LINE)).collect();
-        // What a person is told of as a need is not a finding beside.
-        s.told_otherwise.extend(of_keys.iter().map(|f| quote::line(f, MAX_LINE)));
+        let of_keys = alone.map(|k| quote::line(&k.finding(now), MAX_LINE));
+        let idle = idle.map(|idle| quote::line(&idle, MAX_LINE));
+        s.findings.extend(of_keys.chain(cut).chain(idle));
         s.refused_keys = keys;
         s
     }

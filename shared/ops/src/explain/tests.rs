@@ -1,6 +1,5 @@
 //! Tables of how tasks stand, what they had, and what a person is told to run.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -88,7 +87,14 @@ fn ours(kind: &str, seconds: i64, by: &str, case: &str, more: Value) -> Event {
 }
 
 fn take(watcher: &'static str, verdict: Verdict, next: Option<i64>) -> Take {
-    Take { watcher, verdict, because: "so it is".into(), next: next.map(|s| NOW.plus(s)), stuck: None }
+    Take {
+        watcher,
+        verdict,
+        because: "so it is".into(),
+        next: next.map(|s| NOW.plus(s)),
+        stuck: None,
+        elsewhere: false,
+    }
 }
 
 fn acts(action: &str) -> Verdict {
@@ -411,11 +417,11 @@ fn that_the_last_log_is_on_another_host_keeps_no_work_in_the_queue() {
     let mut f = task(Status::Ready, vec![event("created", 7_000, json!({}))]);
     f.own_board = true;
     let because = board::several_hosts::log_is_on("mars@1f2e");
-    f.takes = vec![Take { because, ..take("synthesize-distress", Verdict::Unknown, None) }];
+    f.takes = vec![Take { because, elsewhere: true, ..take("synthesize-distress", Verdict::Unknown, None) }];
     let stand = standing::of(&f);
     assert_eq!(stand.kind, Kind::Fine, "{stand:?}");
     assert!(stand.says.ends_with("a worker must claim it"), "{stand:?}");
-    f.takes[0].because = "its log cannot be read".into();
+    (f.takes[0].because, f.takes[0].elsewhere) = ("its log cannot be read".into(), false);
     let stand = standing::of(&f);
     assert!(stand.says.ends_with("nobody takes it: its log cannot be read"), "{stand:?}");
 }
@@ -1157,8 +1163,9 @@ fn commands_are_whole_and_fit_the_state() {
 
 mod summary {
     use super::*;
-    use crate::explain::summary::{Counts, Read, RefusedKey, Summary, text};
-    use policy::decision::About;
+    use crate::explain::summary::{Counts, Found, Read, RefusedKey, Summary, text};
+    use crate::needs::{self, BoardNow};
+    use policy::said::{self, Said};
 
     fn read(facts: Vec<Facts>) -> Summary {
         read_but(facts, &[])
@@ -1170,35 +1177,59 @@ mod summary {
     }
 
     fn read_of(facts: Vec<Facts>, blind: &[&str]) -> Read {
-        let about: About = facts
-            .iter()
-            .map(|f| &f.detail.task.id)
-            .flat_map(|id| {
-                let said = blind.iter().filter(|what| what.starts_with(id.as_str()));
-                let said = said.map(|what| (*what).to_owned()).chain([format!("{id} is odd")]);
-                said.map(|what| (what, BTreeSet::from([id.clone()])))
-            })
-            .collect();
-        let findings = facts.iter().map(|f| format!("{} is odd", f.detail.task.id)).collect();
+        let ids = || facts.iter().map(|f| f.detail.task.id.as_str());
+        let odd = ids().map(|id| found(Said::from(format!("{id} is odd")).about(id)));
+        let blind = blind.iter().map(|what| {
+            let said = ids().filter(|id| what.starts_with(id)).fold(Said::from(*what), Said::about);
+            Found { is_blind: true, ..found(said) }
+        });
+        // What is about one of the tasks is told there.
+        let findings = odd.chain(blind).collect();
         let counts = Counts { done: 4, running: 1, ready: 0 };
         Read {
             board: "default".into(),
             path: "/b".into(),
             paused: None,
             facts,
-            // What is about one of the tasks is told there.
             findings,
-            blind: blind.iter().map(|what| (*what).to_owned()).collect(),
-            about,
             idle: None,
             unknown: Vec::new(),
             cut: None,
             counts,
             overview: None,
             refused_keys: Vec::new(),
-            passing: Default::default(),
             refused_orchestrators: None,
         }
+    }
+
+    fn found(said: impl Into<Said>) -> Found {
+        Found { said: said.into(), is_blind: false, is_passing: false }
+    }
+
+    #[test]
+    fn whether_a_finding_is_a_need_hangs_on_what_it_is_and_never_on_its_words() {
+        let mut asks = named("t_00000001", task(Status::Blocked, vec![event("blocked", 60, json!({}))]));
+        asks.card = Some(detail("t_0000ca4d", Status::Ready));
+        let says = "cards that wait: 1; the clock is wrong, not looked at in this pass";
+        let about = |id: &str| Said::from(says).about(id);
+        for (said, is_passing, want) in [
+            (says.into(), false, (0, 1)),
+            (says.into(), true, (1, 0)),
+            (Said::of(said::Kind::CardsWait, says.into()), true, (0, 0)),
+            (about("t_00000001"), false, (0, 0)),
+            (about("t_0000ca4d"), true, (0, 0)),
+            (about("t_0000ca4e"), false, (0, 1)),
+        ] {
+            let findings = vec![Found { is_passing, ..found(said.clone()) }];
+            let s = Summary::of(Read { findings, ..read_of(vec![asks.clone()], &[]) }, ago(43_200), NOW);
+            assert_eq!((s.beside.len(), s.to_mend.len()), want, "{said:?} {is_passing}");
+        }
+        // `doctor` says this of the board.
+        let idle = Some("no dispatcher is seen, and 2 ready tasks wait for one".to_owned());
+        let cut = Some("only the newest 9 events were read".to_owned());
+        let s = Summary::of(Read { idle, cut, ..read_of(Vec::new(), &[]) }, ago(43_200), NOW);
+        assert_eq!((s.findings.len(), s.to_mend.len()), (2, 0));
+        assert_eq!(BoardNow::of(&s).findings, ["only the newest 9 events were read"]);
     }
 
     #[test]
@@ -1285,10 +1316,9 @@ mod summary {
         };
         let says = "running, and nobody goes on with it: host moon was last seen 47m ago; left running (`host.gone`)";
         stands(&of("t_00000001", "moon"), Kind::NeedsPerson, says, Some(todo));
-        let findings = vec![
-            "host moon was last seen 47m ago: its tasks are left running (`host.gone`) (2)".to_owned(),
-            "sol has workers and no heal".to_owned(),
-        ];
+        let of_host = said::Kind::Hosts(vec!["moon".into()]);
+        let gone = "host moon was last seen 47m ago: its tasks are left running (`host.gone`) (2)";
+        let findings = vec![found(Said::of(of_host, gone.into())), found("sol has workers and no heal")];
         let facts = vec![of("t_00000001", "moon"), of("t_00000002", "moon"), of("t_00000003", "sol")];
         let s = Summary::of(Read { findings, ..read_of(facts, &[]) }, ago(43_200), NOW);
         assert_eq!(s.findings, ["sol has workers and no heal"], "what is a need is no finding beside");
@@ -1326,7 +1356,8 @@ mod summary {
 
     #[test]
     fn a_finding_is_of_the_tasks_that_it_is_about_whatever_else_it_says() {
-        let findings = vec!["42 is odd".to_owned(), "42 more tasks were not looked at".to_owned()];
+        let findings =
+            vec![found(Said::from("42 is odd").about("42")), found("42 more tasks were not looked at")];
         let read = Read { findings, ..read_of(vec![facts(detail("42", Status::Running))], &[]) };
         let s = Summary::of(read, ago(43_200), NOW);
         assert_eq!(s.findings, ["42 more tasks were not looked at"]);
@@ -1341,8 +1372,8 @@ mod summary {
             let key = RefusedKey { profile: profile.into(), at: None, since: ago(420) };
             let read = Read { findings: Vec::new(), refused_keys: vec![key], ..read_of(facts, &[]) };
             let s = Summary::of(read, ago(43_200), NOW);
-            let needs = crate::needs::of_board(&s).into_iter().map(|n| n.key).collect::<Vec<_>>().join(" ");
-            assert_eq!(crate::needs::BoardNow::of(&s).findings, [""; 0], "it is a need");
+            let needs = needs::of_board(&s).into_iter().map(|n| n.key).collect::<Vec<_>>().join(" ");
+            assert_eq!(BoardNow::of(&s).findings, [""; 0], "it is a need");
             (s.findings.join(""), needs)
         };
         let said = |profile: &str| {

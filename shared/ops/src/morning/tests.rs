@@ -75,9 +75,8 @@ fn night() -> Summary {
         left_alone: vec![entry("t_00000007", "Later", "scheduled by maria")],
         findings: Vec::new(),
         to_mend: Vec::new(),
-        told_otherwise: Default::default(),
+        beside: Vec::new(),
         refused_keys: Vec::new(),
-        idle: None,
         unknown: Vec::new(),
         counts: Counts { done: 12, running: 4, ready: 2 },
     }
@@ -178,7 +177,7 @@ fn what_waits_is_grouped_by_cause_and_what_was_done_by_what_came_of_it() {
 fn green_is_said_only_where_everything_could_be_looked_at() {
     let quiet = Summary { needs_you: Vec::new(), ..night() };
     let unread = finding("board-unreadable", "default", "no permission", "ask its owner");
-    let found = Summary { findings: vec!["luna is odd".into()], ..quiet.clone() };
+    let found = Summary { beside: vec!["luna is odd".into()], ..quiet.clone() };
     let unseen = Summary { unknown: vec!["a log".into()], ..quiet.clone() };
     let all = [
         (now(&[&quiet]), "good", "Nothing needs you"),
@@ -262,7 +261,7 @@ fn nothing_hostile_gets_out_of_its_place() {
         let mut next = || next.next().unwrap_or_default();
         let mut s = night();
         s.board = next();
-        (s.paused, s.findings, s.unknown) = (Some(next()), vec![next()], vec![next()]);
+        (s.paused, s.beside, s.unknown) = (Some(next()), vec![next().into()], vec![next()]);
         let Summary { needs_you, waiting, healed, left_alone, .. } = &mut s;
         for e in [needs_you, waiting, healed, left_alone].into_iter().flatten() {
             (e.task, e.title, e.says) = (next(), next().into(), next().into());

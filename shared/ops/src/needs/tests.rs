@@ -4,6 +4,7 @@ use crate::explain::summary::{Command, Shared, Together};
 use base::cause::Cause;
 use board::Status;
 use board::pause::Pause;
+use policy::said::Kind;
 
 const NOW: Time = board::testing::NOW;
 
@@ -56,9 +57,8 @@ fn summary(needs_you: Vec<Entry>) -> Summary {
         left_alone: Vec::new(),
         findings: Vec::new(),
         to_mend: Vec::new(),
-        told_otherwise: Default::default(),
+        beside: Vec::new(),
         refused_keys: Vec::new(),
-        idle: None,
         unknown: Vec::new(),
         counts: Counts { done: 12, running: 4, ready: 2 },
     }
@@ -214,7 +214,7 @@ fn what_to_do_and_what_was_found_go_on_below_where_the_terminal_is_narrow() {
     let mut f = finding(Severity::Error, "disk-low", "/srv", "40 MiB free");
     f.todo = Some(long.into());
     let mut s = summary(Vec::new());
-    s.findings = vec![long.into()];
+    s.beside = vec![long.into()];
     let text = |width| lines(&now(of_findings(&[f.clone()], None), &s), Look { width, colour: false });
     let narrow = text(Some(80));
     assert!(narrow.lines().all(|l| l.chars().count() <= 80) && !narrow.contains('…'), "{narrow}");
@@ -318,12 +318,11 @@ fn what_was_not_seen_is_never_called_well() {
 #[test]
 fn what_was_found_of_the_board_itself_is_never_called_nothing() {
     let mut s = summary(Vec::new());
-    s.idle = Some("no dispatcher is seen, and 2 ready tasks wait for one".into());
-    s.findings = (1..=7).map(|n| format!("finding {n}")).chain(s.idle.clone()).collect();
+    s.beside = (1..=7).map(|n| format!("finding {n}").into()).collect();
     let text = lines(&now(Vec::new(), &s), Look { width: None, colour: false });
     assert!(text.contains(": look at the board itself; "), "{text}");
     assert!(text.contains("\n! default: finding 5\n  and 2 more of these: watchbill report\n"), "{text}");
-    assert!(!text.contains("nothing needs you") && !text.contains("no dispatcher is seen"), "{text}");
+    assert!(!text.contains("nothing needs you"), "{text}");
 
     let mut unread = now(Vec::new(), &summary(Vec::new()));
     unread.unknown.push("/other.db: is busy".into());
@@ -510,7 +509,7 @@ fn the_work_of_each_profile_that_nobody_starts_is_a_need_of_its_own() {
 fn what_was_found_of_a_board_is_a_need_whose_key_no_figure_changes() {
     let of = |said: &str| {
         let mut s = summary(Vec::new());
-        (s.findings, s.to_mend) = (vec![said.into()], vec![said.into()]);
+        s.to_mend = vec![said.into()];
         let text = lines(&now(of_board(&s), &s), Look { width: None, colour: false });
         assert!(text.contains(": 1 thing needs you; ") && text.matches(said).count() == 1, "{text}");
         let need = of_board(&s).remove(0);
@@ -520,12 +519,32 @@ fn what_was_found_of_a_board_is_a_need_whose_key_no_figure_changes() {
     let (one, later) = ("luna1 is odd (2), for 7m: see 06:00", "luna1 is odd (13), for 12h: see 18:15.");
     assert_eq!(of(one), of(later));
     assert_ne!(of(one), of(&one.replace("luna1", "luna2")));
-    // Not what ends by itself, and not what is told of a task.
+    // Not what ends by itself.
     let mut s = summary(Vec::new());
-    s.findings = vec!["host moon is silent".into(), "cards that wait: 1".into()];
-    s.told_otherwise.insert("cards that wait: 1".into());
+    s.beside = vec!["host moon is silent".into()];
     assert!(of_board(&s).is_empty());
     assert_eq!(BoardNow::of(&s).findings, ["host moon is silent"]);
+}
+
+#[test]
+fn what_doctor_says_of_a_board_is_told_once() {
+    let (warning, error) = (Severity::Warning, Severity::Error);
+    for (kind, id, severity, least, is_told) in [
+        (Kind::Replaced, "board-replaced", error, error, true),
+        (Kind::WrongRow, "clock-behind", warning, warning, true),
+        // A status lists errors alone, and an error of that name is about something else.
+        (Kind::WrongRow, "clock-behind", warning, error, false),
+        (Kind::WrongRow, "clock-behind", error, warning, false),
+        (Kind::Other, "board-replaced", error, error, false),
+        (Kind::Replaced, "board-split", error, error, false),
+    ] {
+        let mut s = summary(Vec::new());
+        s.to_mend = vec![Said::of(kind.clone(), "the same words".into())];
+        s.beside.clone_from(&s.to_mend);
+        s.without(&[finding(severity, id, "default", "the same words")], least);
+        let want = usize::from(!is_told);
+        assert_eq!((s.to_mend.len(), s.beside.len()), (want, want), "{kind:?} {id} {severity:?} {least:?}");
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use base::time::Time;
 use board::{Board, BoardId, History};
 use card::shell_word;
 use logs::cache::Cache;
+use policy::said::{Kind, Said};
 
 /// Under this name the state file remembers a board: by its file or address, its first event and the task of that. The time is the number of an event
 /// that was seen.
@@ -103,7 +104,8 @@ pub(super) fn look(board: &mut dyn Board, tools: &mut Tools<'_>) -> Result<Optio
     let is_told = tools.cache.was_sighted(&key) && !tools.pass.dry;
     tools.cache.sight(&key, now);
     let phase = if is_told { Phase::Lasts } else { Phase::Began };
-    Ok(Some(Notice::new(format!("{what}; {}", todo(&id.at)), phase)))
+    let said = Said::of(Kind::Replaced, format!("{what}; {}", todo(&id.at)));
+    Ok(Some(Notice::new(said, phase)))
 }
 
 /// Remembers a board. Where nobody ever worked, and hardly anything was said, nothing is.

@@ -31,7 +31,7 @@ pub(super) fn look(id: &BoardId, tools: &mut Tools<'_>, report: &mut BoardReport
 
 /// Every watcher sees a dispatcher that is stuck, and one of them says it.
 fn say_wedged(wedge: Option<&Wedge>, id: &BoardId, tools: &mut Tools<'_>, report: &mut BoardReport) {
-    let all = wedge.map(|w| (format!("dispatcher-wedged: {}", w.who()), w.to_string()));
+    let all = wedge.map(|w| (format!("dispatcher-wedged: {}", w.who()), w.to_string().into()));
     let prefix = format!("notice:lock:{}:", id.at);
     let all = lasting(&prefix, all.into_iter().collect(), true, tools);
     report.notices.extend(all.into_iter().map(|n| Notice { fails: n.phase != Phase::Ended, ..n }));

@@ -6,7 +6,7 @@ use super::Tools;
 use crate::report::{BoardReport, Notice, Phase};
 use board::{BoardId, Outcome, Step};
 use config::Config;
-use policy::{Decision, Pass};
+use policy::{Decision, Pass, Said};
 use watch::Watcher;
 
 /// Puts down everything of a decision but its steps, which are returned: the write needs nothing else of what was seen.
@@ -37,7 +37,6 @@ fn tell<W: Watcher>(seen: &W::Seen, decision: Decision, report: &mut BoardReport
     report.glanced = Some(W::glanced(seen));
     report.left = decision.left;
     report.findings.extend(decision.findings);
-    report.about.extend(decision.about);
     report.notices.extend(decision.told.into_iter().map(on_board));
     decision.steps
 }
@@ -65,7 +64,7 @@ pub fn dry_report<W: Watcher>(
 /// one task, tells all of it.
 pub(super) fn lasting(
     prefix: &str,
-    all: BTreeMap<String, String>,
+    all: BTreeMap<String, Said>,
     is_whole: bool,
     tools: &mut Tools<'_>,
 ) -> Vec<Notice> {
@@ -86,7 +85,7 @@ pub(super) fn lasting(
 }
 
 /// A notice that the board has. The step that writes it there says it.
-fn on_board((said, is_due): (String, bool)) -> Notice {
+fn on_board((said, is_due): (Said, bool)) -> Notice {
     let phase = if is_due { Phase::Began } else { Phase::Lasts };
     Notice { muted: true, ..Notice::new(said, phase) }
 }

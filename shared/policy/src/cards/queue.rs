@@ -8,6 +8,7 @@ use crate::authorship::{self, HAND};
 use crate::cards::identity::{is_writer, made};
 use crate::cards::seen::{Seen, SourceSeen};
 use crate::cards::writer::{CardWriter, Trouble, deciders, orchestrators};
+use crate::said::{Kind, Said};
 use crate::{Decision, Left, Profiles, remedy};
 use base::registry::ROUTE_BLOCKED;
 use base::time::Time;
@@ -22,17 +23,6 @@ pub const SAME_WALL: &str =
 
 /// Why a card waits whose task a rule will move.
 pub const WORKER_RUNS: &str = "its worker still runs; it is moved to another provider once that has ended";
-
-/// How a notice about cards that wait begins.
-const WAITS: &str = "cards that wait: ";
-
-/// Whether a notice says that cards wait for an orchestrator: what needs a person for that is told of their tasks.
-pub fn is_wait(notice: &str) -> bool {
-    notice.starts_with(WAITS) || notice.contains(NOBODY_TAKES)
-}
-
-/// What stands in a notice that there is nobody who takes cards.
-pub const NOBODY_TAKES: &str = ", so nobody takes cards; ";
 
 /// Who takes the cards.
 pub struct Orchestrator {
@@ -213,7 +203,9 @@ impl Queue {
             self.free -= place;
             decision.steps.push(writer.let_go(card, given.as_deref().unwrap_or(&self.orchestrator)));
         }
-        let waits = |(why, n): (String, usize)| (why.clone(), format!("{WAITS}{n}; {why}"));
+        let waits = |(why, n): (String, usize)| {
+            (why.clone(), Said::of(Kind::CardsWait, format!("cards that wait: {n}; {why}")))
+        };
         decision.notices.extend(stuck.into_iter().map(waits));
     }
 }

@@ -9,6 +9,7 @@ use crate::cards::seen::Seen;
 use crate::routing::facts::Routing;
 use crate::routing::router::Router;
 use crate::runtime::Runtime;
+use crate::said::{Kind, Said};
 use crate::{Pass, Profiles};
 use base::cause::Cause;
 use base::time::{DAY, Time};
@@ -48,7 +49,7 @@ pub fn deciders(config: &Config, runtime: Option<&Runtime>) -> Result<Vec<String
 }
 
 /// What a pass says where nobody can tell who works on its board.
-pub fn blind(config: &Config, runtime: Option<&Runtime>) -> Option<String> {
+pub fn blind(config: &Config, runtime: Option<&Runtime>) -> Option<Said> {
     let why = Profiles::of(runtime).unknown()?;
     let left = match deciders(config, runtime) {
         Err(_) => {
@@ -56,7 +57,7 @@ pub fn blind(config: &Config, runtime: Option<&Runtime>) -> Option<String> {
         }
         Ok(_) => "which profiles there are is not known, so no task is moved",
     };
-    Some(format!("{why}: {left}"))
+    Some(Said::of(Kind::Unread, format!("{why}: {left}")))
 }
 
 /// What is wrong with one task.

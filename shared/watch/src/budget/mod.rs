@@ -24,7 +24,7 @@ use base::error::Result;
 use base::time::Time;
 use board::{Detail, Rule, StepAction};
 use config::Config;
-use policy::{Decision, Left, OtherPolicy, Pass, World};
+use policy::{Decision, Left, OtherPolicy, Pass, Said, World, said};
 
 /// The watcher, and what it was asked to do besides looking.
 #[derive(Debug, Clone, Default)]
@@ -103,7 +103,7 @@ pub fn decide(watcher: &BudgetCheck, seen: &Seen, pass: &Pass, config: &Config) 
         decision.left.extend(unknown.map(|why| Left::new(task, why).unknown()));
     }
     // Not everything could be looked at: that is exit 1, and a line.
-    decision.findings.extend(seen.unknown.iter().cloned());
+    decision.findings.extend(seen.unknown.iter().map(|said| Said::of(said::Kind::Cut, said.clone())));
     unmeasured::tell(&judged, seen, config, &mut decision);
     steps::decide(watcher, seen, &judged, pass, config, &mut decision);
     decision

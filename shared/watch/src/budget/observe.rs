@@ -18,7 +18,6 @@ use logs::usage::Usage;
 use policy::attempts::ended;
 use policy::attempts::worker::attempt;
 use policy::clock;
-use policy::decision::CUT;
 use policy::routing::facts::{self, About, Routing};
 use policy::runtime::LogAsk;
 use policy::worktree_note::time_until;
@@ -120,7 +119,7 @@ fn chosen(rows: &[Task], ended: &[String], now: Time, unknown: &mut Vec<String>)
     ids.extend(fresh);
     if ids.len() > MAX_TASKS {
         let more = things_or(ids.len() - MAX_TASKS, "more task was", "more tasks were");
-        unknown.push(format!("{more} {CUT}"));
+        unknown.push(format!("{more} not looked at in this pass"));
         // Others each time.
         ids = order(ids.len(), now).into_iter().take(MAX_TASKS).filter_map(|i| ids.get(i).cloned()).collect();
     }

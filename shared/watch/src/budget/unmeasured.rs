@@ -9,7 +9,7 @@ use base::quote;
 use base::time::Time;
 use board::Detail;
 use config::Config;
-use policy::{Decision, Profiles, authorship};
+use policy::{Decision, Profiles, Said, authorship};
 
 /// Seconds after the start of an attempt in which its log may not be there yet.
 const STARTS: i64 = 120;
@@ -41,17 +41,14 @@ pub(super) fn tell(judged: &[Judged<'_>], seen: &Seen, config: &Config, decision
         for (why, limits) in by_reason {
             let lasts = format!("{id}: nothing measures its limit of {}", limits.join(" and "));
             let said = format!("{lasts}: {}", quote::inline(why, 200));
-            decision.is_about(&said, id);
-            decision.notices.insert(lasts, said);
+            decision.notices.insert(lasts, Said::from(said).about(id));
         }
     }
     for (what, tasks) in ours {
         let lasts = format!("nothing measures the configured limit of {what} of some tasks");
         let more = if tasks.len() > 1 { format!(" and {} more", tasks.len() - 1) } else { String::new() };
-        let said = format!("{lasts}: {}{more}", tasks.first().map_or("", |(said, _)| said));
-        for (_, task) in tasks {
-            decision.is_about(&said, task);
-        }
+        let said = Said::from(format!("{lasts}: {}{more}", tasks.first().map_or("", |(said, _)| said)));
+        let said = tasks.into_iter().fold(said, |said, (_, task)| said.about(task));
         decision.notices.insert(lasts, said);
     }
 }

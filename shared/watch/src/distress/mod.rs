@@ -30,7 +30,7 @@ use policy::cards::seen::{Seen, SourceSeen};
 use policy::cards::writer::{CardWriter, Trouble};
 use policy::cards::{asked, queue, writer};
 use policy::routing::facts::{self, Routing};
-use policy::{Decision, Left, OtherPolicy, Pass, Profiles, World};
+use policy::{Decision, Left, OtherPolicy, Pass, Profiles, Said, World};
 
 /// The watcher.
 #[derive(Debug, Clone, Copy, Default)]
@@ -212,10 +212,10 @@ fn take(decision: &mut Decision, s: &SourceSeen, verdict: Verdict) {
         Verdict::Stuck(_) | Verdict::Fine => {}
         Verdict::Leave(because) => decision.left.push(leave(because)),
         Verdict::Unknown(because) => decision.left.push(leave(because).unknown()),
+        Verdict::Elsewhere(because) => decision.left.push(leave(because).elsewhere()),
         Verdict::Finding(what) => decision.find(&s.detail.task.id, what),
         Verdict::Notice(name, said) => {
-            decision.is_about(&said, &s.detail.task.id);
-            decision.notices.insert(name, said);
+            decision.notices.insert(name, Said::from(said).about(&s.detail.task.id));
         }
         Verdict::Act(step) => decision.steps.push(*step),
     }

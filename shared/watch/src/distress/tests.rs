@@ -277,7 +277,12 @@ fn what_heal_took_back_from_a_host_that_was_gone_asks_no_log_there() {
     let mut s = crashed("t_00000001", Cause::RateLimit);
     s.reading.end = LogEnd::NoEvidence;
     s.elsewhere = Some("sol@1f3a".into());
-    assert_eq!(one(s.clone()).left[0].because, "its log is on sol", "it tells how the attempt ended");
+    let left = one(s.clone()).left.remove(0);
+    assert_eq!(
+        (&*left.because, left.elsewhere),
+        ("its log is on sol", true),
+        "it tells how the attempt ended"
+    );
     let trail = json!({"by": "heal", "watchbill": {"case": "host-gone", "pass": "p"}});
     s.detail.events.push(event("reclaimed", 60, trail));
     let d = one(s);

@@ -32,6 +32,8 @@ pub(super) enum Verdict {
     Leave(String),
     /// Leave it, because something is not known.
     Unknown(String),
+    /// The same: its log is on another host.
+    Elsewhere(String),
     /// Leave it, and tell the operator in every pass: it could not be looked at.
     Finding(String),
     /// Leave it, and tell the operator as long as that lasts: what matters of it, and the whole line.
@@ -78,7 +80,7 @@ pub(super) fn waits(s: &SourceSeen, now: Time) -> Option<Time> {
 /// Judges one task that has no open card.
 pub(super) fn trouble(s: &SourceSeen, seen: &Seen, config: &Config) -> Verdict {
     if let Some(host) = s.elsewhere.as_ref().filter(|_| !is_taken_back(&s.detail)) {
-        return Verdict::Unknown(log_is_on(host));
+        return Verdict::Elsewhere(log_is_on(host));
     }
     let case = Case { s, d: &s.detail, seen, config };
     match s.detail.task.status {

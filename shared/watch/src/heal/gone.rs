@@ -15,6 +15,7 @@ use board::{Attended, Detail, Event, EventKind, HOST_LEASE, Neighbour, Rule, Sta
 use config::span::seconds;
 use config::{HostGone, HostKeys};
 use host::{Freed, Look, Recorded};
+use policy::said::{Kind, Said};
 use policy::{Stuck, World};
 
 /// The hosts of a board that several share; `None` on a board of one host.
@@ -285,7 +286,7 @@ impl<'a> Hosts<'a> {
         &'t self,
         tasks: impl Iterator<Item = &'t TaskSeen>,
         of_all: bool,
-    ) -> Vec<String> {
+    ) -> Vec<Said> {
         // Also of what is not looked at closely.
         let holders = self.seen.holders.iter().filter(|(_, until)| of_all && until.is_some());
         let mut held: BTreeMap<&str, Vec<i64>> =
@@ -300,13 +301,14 @@ impl<'a> Hosts<'a> {
         let is_gone = |gone: &Vec<i64>| !gone.is_empty();
         if let Some(doubt) = &self.doubt {
             let names: Vec<&str> = held.iter().filter(|(_, g)| is_gone(g)).map(|(h, _)| shown(h)).collect();
-            let said = format!("{}: {UNDONE} {}", doubt.said(), names.join(", "));
-            return (!names.is_empty()).then_some(said).into_iter().collect();
+            let said = format!("{}: nothing is done about the work of {}", doubt.said(), names.join(", "));
+            let hosts = names.iter().map(|name| (*name).to_owned()).collect();
+            return (!names.is_empty()).then(|| Said::of(Kind::Hosts(hosts), said)).into_iter().collect();
         }
         let told = |(host, gone): (&str, Vec<i64>)| match gone.iter().max() {
             Some(longest) => Some(self.told_gone(host, *longest, gone.len())),
             None => match self.stands(host) {
-                Standing::Unhealed(_) => Some(format!("{} has workers and no heal", shown(host))),
+                Standing::Unhealed(_) => Some(format!("{} has workers and no heal", shown(host)).into()),
                 Standing::Renamed(new) => Some(told_renamed(host, new)),
                 _ => None,
             },
@@ -314,7 +316,7 @@ impl<'a> Hosts<'a> {
         held.into_iter().filter_map(told).collect()
     }
 
-    fn told_gone(&self, host: &str, longest: i64, tasks: usize) -> String {
+    fn told_gone(&self, host: &str, longest: i64, tasks: usize) -> Said {
         let (its, is) = pick(tasks, ("its task", "is"), ("its tasks", "are"));
         // Also said by who only looks, before a pass did it.
         let done = match self.is_left_running(host) {
@@ -322,24 +324,24 @@ impl<'a> Hosts<'a> {
             true => format!("{its} {is} left running (`host.gone`)"),
         };
         let n = if tasks == 1 { String::new() } else { format!(" ({tasks})") };
-        format!("{}: {done}{n}", self.because(host, longest))
+        let said = format!("{}: {done}{n}", self.because(host, longest));
+        match self.stands(host) {
+            // That is told beside its tasks, too.
+            Standing::Unhealed(_) => said.into(),
+            _ => of_host(host, said),
+        }
     }
 }
 
-/// Between why nobody is called gone and whose work that is about.
-const UNDONE: &str = "nothing is done about the work of";
-
-/// Whether a finding of `heal` is about the work of that host, as people know it.
-pub fn tells_of(finding: &str, host: &str) -> bool {
-    let of_it = finding.strip_prefix("host ").and_then(|rest| rest.strip_prefix(host));
-    let of_several = || finding.split_once(UNDONE)?.1.split(',').find(|name| name.trim() == host);
-    of_it.is_some_and(|rest| rest.starts_with(' ')) || of_several().is_some()
+/// What is told of the work of one host.
+fn of_host(host: &str, said: String) -> Said {
+    Said::of(Kind::Hosts(vec![shown(host).to_owned()]), said)
 }
 
 /// Nobody judges what a host left under its old name: a person sees whether its workers live.
-fn told_renamed(host: &str, new: &str) -> String {
+fn told_renamed(host: &str, new: &str) -> Said {
     let was = shown(host);
-    format!("host {was} is called {new} now: its tasks are left running. {}", name_again(host))
+    of_host(host, format!("host {was} is called {new} now: its tasks are left running. {}", name_again(host)))
 }
 
 /// What lets a machine with a new name judge what it left under the old one.
@@ -397,7 +399,7 @@ impl Rules<'_> {
     /// What ended the newest attempt stands in a log on another host. That one decides, as long as it is there.
     pub(super) fn told_elsewhere(&self, t: &TaskSeen) -> Option<Verdict> {
         let (hosts, host) = (self.hosts.as_ref()?, t.abroad.as_deref()?);
-        (!hosts.has_left(host)).then(|| Verdict::Unknown(log_is_on(host)))
+        (!hosts.has_left(host)).then(|| Verdict::Elsewhere(log_is_on(host)))
     }
 
     /// Requeues what a host left that is gone. By the board alone: its log and its folder are there.

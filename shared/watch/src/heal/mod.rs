@@ -25,7 +25,6 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use self::gone::Hosts;
-pub use self::gone::tells_of;
 use self::seen::{Seen, TaskSeen};
 use super::watcher::{Spec, Watcher};
 use base::cause::Cause;
@@ -41,7 +40,7 @@ use config::{Config, Detect, Heal as Policy};
 use host::{Proof, Target};
 use policy::attempts::ended;
 use policy::runtime::Dispatcher;
-use policy::{Decision, Left, OtherPolicy, Pass, Profiles, Stuck, World, authorship};
+use policy::{Decision, Left, OtherPolicy, Pass, Profiles, Said, Stuck, World, authorship, said};
 
 /// The watcher.
 #[derive(Debug, Clone, Copy, Default)]
@@ -147,6 +146,8 @@ enum Verdict {
     Wait(String, Time),
     /// Leave it, because something is not known.
     Unknown(String),
+    /// The same: its log is on another host.
+    Elsewhere(String),
     /// The same, and tell the operator: what stops it does not pass by itself.
     Blind(String),
     /// Nothing is wrong with it.
@@ -210,6 +211,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
             Verdict::Stuck(because, stuck) => left(because).stuck(stuck),
             Verdict::Wait(because, until) => left(because).until(Some(until)),
             Verdict::Unknown(because) => left(because).unknown(),
+            Verdict::Elsewhere(because) => left(because).elsewhere(),
             Verdict::Blind(because) => {
                 let id = &t.detail.task.id;
                 decision.find(id, format!("{id}: {because}"));
@@ -218,11 +220,10 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
         };
         decision.left.push(left);
     }
-    decision.findings.extend(
-        seen.runtime.as_ref().and_then(|r| r.unreadable.as_ref()).map(|why| {
-            format!("{why}: the failure limit is not known, and no task is given up by the default")
-        }),
-    );
+    decision.findings.extend(seen.runtime.as_ref().and_then(|r| r.unreadable.as_ref()).map(|why| {
+        let said = format!("{why}: the failure limit is not known, and no task is given up by the default");
+        Said::of(said::Kind::Unread, said)
+    }));
     let told = rules
         .hosts
         .iter()

@@ -23,9 +23,9 @@ use policy::authorship::{self, HAND, our_hold};
 use policy::cards::answer::{self, finished, read_in};
 use policy::cards::identity::{is_ours, named, since_card, titled};
 use policy::cards::steps::card_id;
-use policy::remedy;
 use policy::routing::moving::{Parting, Why, hold, is_ours_to_move, newest_stop};
 use policy::routing::router::{Choice, Release, Target};
+use policy::{Said, remedy};
 
 /// Seconds an orchestrator has, after it closed its card, to run the card's commands itself.
 const GRACE: i64 = 600;
@@ -145,10 +145,8 @@ impl<'a> Rules<'a> {
     fn find_refused(&mut self, card: &Detail, refused: &[String]) {
         if !refused.is_empty() {
             let id = &card.task.id;
-            let said = format!("card {id}: its decision was refused: {}", list(refused));
-            for about in self.sources(card) {
-                self.decision.is_about(&said, &about.task.id);
-            }
+            let said = Said::from(format!("card {id}: its decision was refused: {}", list(refused)));
+            let said = self.sources(card).into_iter().fold(said, |said, about| said.about(&about.task.id));
             self.decision.find(id, said);
         }
     }
@@ -465,8 +463,7 @@ impl<'a> Rules<'a> {
                 // Nothing is refused, and nobody has to do anything: it is asked about again at once.
                 self.leave(d, said);
             } else {
-                self.decision.is_about(&mend, id);
-                self.decision.notices.insert(lasts.clone(), mend.clone());
+                self.decision.notices.insert(lasts.clone(), Said::from(mend).about(id));
             }
             if (!omitted && patience.min(held) < GRACE) || self.touched.contains(id) {
                 continue;
@@ -496,9 +493,7 @@ impl<'a> Rules<'a> {
                 self.push(step);
                 continue;
             }
-            if self.decision.notices.remove(&lasts).is_some() {
-                self.decision.findings.push(mend);
-            }
+            self.decision.findings.extend(self.decision.notices.remove(&lasts));
             let because = format!("its card {} was completed {how}", card.task.id);
             let why = Why::new(Rule::NoDecision, because).fact("card", json!(card.task.id));
             let step = self.scribe.person(d, &HandOver::NoDecision, why, &Parting::Free);

@@ -31,7 +31,7 @@ use policy::cards::writer::{self, deciders};
 use policy::routing::facts::Routing;
 use policy::routing::moving::Scribe;
 use policy::routing::router::Router;
-use policy::{Decision, Left, OtherPolicy, Pass, Profiles, World};
+use policy::{Decision, Left, OtherPolicy, Pass, Profiles, Said, World};
 
 /// Why a hold of heal's for a provider is not looked after before it has a card.
 const UNJUDGED: &str = "synthesize-distress looks first at what heal held";
@@ -185,12 +185,12 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
 }
 
 /// Profiles whose provider nobody knows, because what would name it cannot be read: a limit there holds only their own work.
-fn blind(routing: &Routing) -> Option<String> {
+fn blind(routing: &Routing) -> Option<Said> {
     let mut all: Vec<String> = routing.profiles.values().filter_map(Profile::blind).collect();
     let more = all.len().saturating_sub(MAX_BLIND);
     all.truncate(MAX_BLIND);
     all.extend((more > 0).then(|| format!("and so of {more} more")));
-    (!all.is_empty()).then(|| all.join("; "))
+    (!all.is_empty()).then(|| all.join("; ").into())
 }
 
 impl<'a> Rules<'a> {

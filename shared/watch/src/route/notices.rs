@@ -8,9 +8,9 @@ use base::quote;
 use base::time::words;
 use board::{Detail, EventKind, Rule, Status, StepAction, hermes};
 use card::{self, id_word};
-use policy::cards::queue::NOBODY_TAKES;
 use policy::needs_operator::NO_ASSIGNEE;
 use policy::routing::moving::Why;
+use policy::said::{Kind, Said};
 use policy::{authorship, remedy};
 
 /// Seconds a task may stand with nobody before that is worth a word: it may just be in the making.
@@ -24,7 +24,7 @@ impl<'a> Rules<'a> {
         self.tell_of_orchestrators(orchestrators);
         for profile in self.seen.routing.profiles.values() {
             if let Some(conflict) = &profile.conflict {
-                self.notice(format!("{conflict}; make the two agree"));
+                self.notice(format!("{conflict}; make the two agree").into());
             }
         }
         for d in &self.seen.tasks {
@@ -46,7 +46,9 @@ impl<'a> Rules<'a> {
         }
         let Some(name) = orchestrators.first() else { return };
         let (why, mend) = remedy::no_orchestrator(name, self.is_unlisted(name));
-        self.notice(format!("{why}{NOBODY_TAKES}{mend}, or name another one (distress.orchestrator)"));
+        let said =
+            format!("{why}, so nobody takes cards; {mend}, or name another one (distress.orchestrator)");
+        self.notice(Said::of(Kind::CardsWait, said));
     }
 
     /// Whether a profile exists, and the dispatcher does not start it.
@@ -60,8 +62,8 @@ impl<'a> Rules<'a> {
     }
 
     /// A notice whose every word matters.
-    fn notice(&mut self, said: String) {
-        self.decision.notices.insert(said.clone(), said);
+    fn notice(&mut self, said: Said) {
+        self.decision.notices.insert(said.text.clone(), said);
     }
 
     fn tell_of_ready(&mut self, d: &'a Detail) {
@@ -147,8 +149,7 @@ impl<'a> Rules<'a> {
     pub(super) fn tell_once(&mut self, d: &'a Detail, key: &'static str, what: &str, mend: &str) {
         let said = format!("{what}; {mend}");
         let is_due = !self.touched.contains(&d.task.id) && !was_told(d, key);
-        self.decision.is_about(&said, &d.task.id);
-        self.decision.told.push((said.clone(), is_due));
+        self.decision.told.push((Said::from(said.clone()).about(&d.task.id), is_due));
         if !is_due {
             return;
         }

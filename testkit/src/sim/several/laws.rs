@@ -174,12 +174,16 @@ pub(super) fn beside(
 /// What a decision must not rest on: who was itself away, or does not hear of most hosts, calls nobody gone.
 pub(super) fn decided(night: &Night, host: usize, hosts: Option<&Attended>, decision: &Decision) {
     let Some(hosts) = hosts else { return };
-    if decision.findings.iter().any(|f| f.contains("nothing is done about the work of")) {
+    if decision.findings.iter().any(|f| f.text.contains("nothing is done about the work of")) {
         night.truth.borrow_mut().sum.doubts += 1;
     }
     // One incident, one line.
     for (n, of) in HOSTS.iter().enumerate() {
-        let lines = decision.findings.iter().filter(|f| f.contains(name(n)) && !f.starts_with("t_")).count();
+        let lines = decision
+            .findings
+            .iter()
+            .filter(|f| f.text.contains(name(n)) && !f.text.starts_with("t_"))
+            .count();
         if lines > 1 {
             night.broken(format!("{lines} findings about {of} in one pass: {:?}", decision.findings));
         }

@@ -8,6 +8,7 @@ use crate::watcher::Watcher as _;
 use board::{Attended, HOST_LEASE, Neighbour};
 use config::HostGone;
 use policy::OtherPolicy;
+use policy::said::{Kind, Said};
 
 const H2: &str = "h2@0123456789ab";
 const H3: &str = "h3@ba9876543210";
@@ -428,22 +429,23 @@ fn what_nobody_goes_on_with_is_told_with_its_host_and_what_to_do() {
 
 #[test]
 fn a_finding_names_the_hosts_that_it_is_about() {
-    for (finding, host, is_about) in [
-        (
-            "host moon was last seen 47m ago, the claim ran out 31m ago: its task is left running",
-            "moon",
-            true,
-        ),
-        (
-            "host moon was last seen 47m ago, the claim ran out 31m ago: its task is left running",
-            "moo",
-            false,
-        ),
-        ("2 of 3 hosts seem gone at once: nothing is done about the work of moon, sol", "sol", true),
-        ("2 of 3 hosts seem gone at once: nothing is done about the work of moon, sol", "so", false),
-        ("moon has workers and no heal", "moon", false),
+    let one = |ran_out| vec![of(H2, "t_00000001", ran_out)];
+    let two = [one(1_860), vec![of(H3, "t_00000002", 1_860)]].concat();
+    for (hosts, tasks, want) in [
+        (vec![off(H2), well(H3)], one(1_860), &["h2"][..]),
+        (vec![off(H2), off(H3)], two, &["h2", "h3"]),
+        (vec![off(H2), well("new@0123456789ab")], one(1_860), &["h2"]),
+        // These two are told beside the tasks.
+        (vec![host(H2, 20, Some(90_000))], one(1_860), &[]),
+        (vec![host(H2, 20, Some(1_800))], one(-600), &[]),
     ] {
-        assert_eq!(crate::heal::tells_of(finding, host), is_about, "{finding} {host}");
+        let d = decide(&beside(hosts, tasks), &pass(), &config());
+        let named = match &d.findings[..] {
+            [Said { kind: Kind::Hosts(names), .. }] => names.as_slice(),
+            [_] => &[],
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(named, want, "{d:?}");
     }
 }
 
@@ -495,6 +497,8 @@ fn a_log_on_another_host_is_that_hosts_to_read() {
     assert_eq!(at(well(H2), gave_up()), "? its log is on h2");
     assert_eq!(at(host(H2, 1_799, Some(1_799)), gave_up()), "? its log is on h2");
     assert!(at(host(H2, 1_800, Some(1_800)), gave_up()).starts_with("reset crash-loop: "));
+    let d = decide(&beside(vec![well(H2)], vec![gave_up()]), &pass(), &config());
+    assert!(d.left[0].elsewhere && d.left[0].unknown, "{d:?}");
     let jam = || with!(jammed("pid 429 not alive"), |t| t.abroad = Some(H2.into()));
     assert_eq!(at(well(H2), jam()), "? its log is on h2");
     assert!(at(off(H2), jam()).starts_with("clear guard-jam: "));

@@ -356,7 +356,7 @@ fn nothing_is_passed_over_in_silence_and_it_is_said_once_on_the_board() {
     assert!(d.told.iter().all(|(_, is_due)| *is_due), "{d:?}");
     assert!(actions(&d).iter().all(|(_, a)| *a == "tell") && d.steps.len() == 4, "{d:?}");
     for ((said, _), command) in d.told.iter().zip(["hermes profile create gone", "assign", "archive"]) {
-        assert!(said.contains(command) && d.steps.iter().any(|step| step.because == *said), "{said}");
+        assert!(said.contains(command) && d.steps.iter().any(|step| *said == step.because), "{said}");
     }
     // A changed configuration is noted; nobody has to do anything, least of all end a healthy attempt.
     let noted = d.steps.iter().find(|step| step.task == "t_00000004").unwrap();
