@@ -125,6 +125,8 @@ fn without_values(why: &str) -> String {
 pub(super) struct OneBoard {
     pub(super) name: String,
     pub(super) at: Location,
+    /// The Hermes root that it is of.
+    root: Option<PathBuf>,
     pub(super) findings: Vec<Finding>,
     /// The pause in force.
     pause: Option<Pause>,
@@ -255,7 +257,8 @@ impl Standing {
                 }
             };
             let (pause, address, at) = (seen.pause, id.address(), id.at.clone());
-            let one = OneBoard { name, at, findings, pause, address, open, summary, overview };
+            let root = id.real_root();
+            let one = OneBoard { name, at, root, findings, pause, address, open, summary, overview };
             standing.boards.push(one);
         }
         let boards = &standing.boards;
@@ -277,6 +280,7 @@ impl Standing {
             all.extend(needs);
             boards.push(now);
         }
+        let mut all = needs::join_gateways(all, |board| self.first_of_root(board));
         needs::sort(&mut all);
         Now {
             now: self.now,
@@ -287,6 +291,13 @@ impl Standing {
             unknown: self.faults.iter().map(ToString::to_string).collect(),
             is_remote: false,
         }
+    }
+
+    /// The first board of the root of this one; itself outside any.
+    fn first_of_root(&self, board: &str) -> String {
+        let root = self.boards.iter().find(|b| b.name == board).and_then(|b| b.root.as_ref());
+        let first = root.and_then(|root| self.boards.iter().find(|b| b.root.as_ref() == Some(root)));
+        first.map_or_else(|| board.to_owned(), |b| b.name.clone())
     }
 
     /// What was seen of each board, for the page.

@@ -201,6 +201,45 @@ pub fn of_findings(findings: &[Finding], board: Option<&str>) -> Vec<Need> {
     kinds.into_iter().map(need).collect()
 }
 
+/// Makes one need of what findings say of one gateway on several boards, all of which it dispatches on. `first`: the first board of the root of a
+/// board, whether or not anything is found of it.
+pub fn join_gateways(needs: Vec<Need>, first: impl Fn(&str) -> String) -> Vec<Need> {
+    let mut all: Vec<Need> = Vec::new();
+    let mut others: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for mut need in needs {
+        let of_root = need.board.as_deref().filter(|_| is_of_gateway(&need.cause)).map(&first);
+        let Some(root) = of_root else {
+            all.push(need);
+            continue;
+        };
+        need.key = format!("{}:{root}", need.cause);
+        match all.iter_mut().find(|n| n.key == need.key) {
+            Some(joined) => {
+                joined.about.append(&mut need.about);
+                joined.board = None;
+                others.entry(need.key).or_default().extend(need.board);
+            }
+            None => all.push(need),
+        }
+    }
+    for need in &mut all {
+        let Some(boards) = others.get(&need.key) else { continue };
+        let more = boards.len().saturating_sub(MAX_BOARDS);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        let named: Vec<&str> = boards.iter().take(MAX_BOARDS).map(String::as_str).collect();
+        need.says.push_str(&format!("; so it is on {}{more}", named.join(", ")));
+    }
+    all
+}
+
+/// Whether a gateway is the cause: one dispatches on all boards of a root.
+pub(crate) fn is_of_gateway(cause: &str) -> bool {
+    ["dispatcher-absent", "dispatcher-stopped"].contains(&cause)
+}
+
+/// So many boards are named beside the first one.
+const MAX_BOARDS: usize = 4;
+
 /// What the tasks of a board ask of a person: those that a provider refuses for one cause as one.
 pub fn of_tasks(summary: &Summary) -> Vec<Need> {
     let need = |(shared, entries): (Option<&Shared>, Vec<&Entry>)| {

@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::doctor::{FAILING, Failing};
-use crate::needs::{Need, Now, REFUSED, SPLIT, WITH, lasting};
+use crate::needs::{Need, Now, REFUSED, SPLIT, WITH, is_of_gateway, lasting};
+use base::quote;
 use base::reason::Reason;
 use base::time::{Time, words};
 use config::NotifyKeys;
@@ -23,8 +24,9 @@ pub const BOOK: &str = "watchbill.told/1";
 const SETTLED: i64 = 300;
 /// Seconds after which a person is told that something cannot be looked at.
 const UNSEEN: i64 = 600;
-/// Of so many things that cannot be looked at a message says why.
+/// Of so many things that cannot be looked at a message says why, and how much of each where there are several.
 const MAX_NAMED: usize = 3;
+const MAX_OF_ONE: usize = 100;
 /// Seconds until a message that was not accepted is sent again. It doubles with each further try.
 const RETRY: i64 = 60;
 /// Where that doubling ends.
@@ -272,15 +274,22 @@ impl Book {
         // What cannot be looked at for a moment only is named where nothing else is.
         let is_named = said.iter().any(|(name, _)| has_lasted(name));
         said.retain(|(name, _)| !is_named || has_lasted(name));
-        let what: Vec<&str> = said.iter().map(|(_, what)| *what).take(MAX_NAMED).collect();
-        (!what.is_empty()).then(|| Need {
+        let what = match said.as_slice() {
+            [] => return None,
+            [(_, what)] => (*what).to_owned(),
+            several => {
+                let one = |(name, what): &(String, &str)| {
+                    let board = name.split_once(WITH).map_or("", |(board, _)| board);
+                    let board = if board.is_empty() { String::new() } else { format!("{board}: ") };
+                    format!("{board}{}", quote::line(what, MAX_OF_ONE))
+                };
+                several.iter().take(MAX_NAMED).map(one).collect::<Vec<_>>().join("; ")
+            }
+        };
+        Some(Need {
             key: "unseen".into(),
             cause: "unseen".into(),
-            says: format!(
-                "not everything could be looked at for {}: {}",
-                words(now.now.since(since)),
-                what.join("; ")
-            ),
+            says: format!("not everything could be looked at for {}: {what}", words(now.now.since(since))),
             since: Some(since),
             run: Some("watchbill doctor".into()),
             about: said.into_iter().map(|(name, _)| name).filter(|_| is_named).collect(),
@@ -375,7 +384,8 @@ impl Episode {
         };
         // Where one takes the place of another one, it is told once it stays.
         let is_whole = self.about.iter().all(|(name, gone)| gone.is_some() || need.about.contains(name));
-        !self.about.is_empty() && is_whole && !need.about.iter().all(is_told)
+        // Work that waits on one more board waits for the same gateway.
+        !is_of_gateway(&need.cause) && !self.about.is_empty() && is_whole && !need.about.iter().all(is_told)
     }
 
     /// Takes over what was told of it within the hour.
@@ -407,9 +417,19 @@ fn renamed(episodes: &mut Vec<Episode>, needs: &[&Need]) {
             SPLIT.iter().any(|cause| e.key.strip_prefix(cause).is_some_and(|at| at.starts_with(':')));
         is_known && needs.iter().all(|n| n.key != e.key)
     };
+    let of_board = |n: &Need, e: &Episode| {
+        let board = e.key.strip_prefix(&n.cause).and_then(|board| board.strip_prefix(':'));
+        board.is_some_and(|board| n.about.contains(board))
+    };
     let before = std::mem::take(episodes);
     for e in before {
         let of_it = |n: &&&Need| n.key.rsplit_once(':').is_some_and(|(key, _)| key == e.key);
+        // It had one for each board of a gateway.
+        let joined = needs.iter().find(|n| is_of_gateway(&n.cause) && of_board(n, &e));
+        if let Some(need) = joined.filter(|_| needs.iter().all(|n| n.key != e.key)) {
+            episodes.push(Episode { key: need.key.clone(), ..e });
+            continue;
+        }
         let keys: Vec<&String> = needs.iter().filter(of_it).map(|n| &n.key).collect();
         if keys.is_empty() || !is_split(&e) {
             episodes.push(e);
@@ -434,8 +454,14 @@ fn unseen(now: &Now) -> impl Iterator<Item = (String, &str)> {
     let none = now.unknown.iter().map(|what| ("", what));
     let of_boards = now.boards.iter().flat_map(|b| b.unknown.iter().map(|what| (b.board.as_str(), what)));
     none.chain(of_boards).map(|(board, what)| {
-        let of_no_task: Vec<&str> = what.split_whitespace().filter(|word| !word.contains("t_")).collect();
-        (format!("{board}{WITH}{}", lasting(&of_no_task.join(" "))), what.as_str())
+        // No more than what it is: why may be long, and cut off.
+        let mut of_no_task = what.split_whitespace().filter(|word| !word.contains("t_"));
+        let mut of_it: Vec<&str> = Vec::new();
+        while !of_it.last().is_some_and(|word| word.ends_with(':')) {
+            let Some(word) = of_no_task.next() else { break };
+            of_it.push(word);
+        }
+        (format!("{board}{WITH}{}", lasting(&of_it.join(" "))), what.as_str())
     })
 }
 

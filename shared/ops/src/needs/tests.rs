@@ -77,6 +77,35 @@ fn now(needs: Vec<Need>, summary: &Summary) -> Now {
 }
 
 #[test]
+fn one_gateway_of_a_root_is_one_need_on_however_many_boards_work_waits() {
+    let found = |id, board: &str| {
+        of_findings(&[finding(Severity::Error, id, board, "1 ready task waits")], Some(board))
+    };
+    let first = |board: &str| if board.starts_with("far") { "far".to_owned() } else { "default".to_owned() };
+    let joined = |all: &[(&'static str, &str)]| {
+        let all = all.iter().flat_map(|(id, board)| found(id, board)).collect();
+        let one = |n: Need| (n.key, n.board, n.says);
+        join_gateways(all, first).into_iter().map(one).collect::<Vec<_>>()
+    };
+    let some =
+        |key: &str, board: Option<&str>, says: &str| (key.into(), board.map(str::to_owned), says.into());
+    let absent = "dispatcher-absent";
+    assert_eq!(
+        joined(&[(absent, "night"), ("dispatcher-wedged", "night"), (absent, "far-b")]),
+        [
+            some("dispatcher-absent:default", Some("night"), "night: 1 ready task waits"),
+            some("dispatcher-wedged:night", Some("night"), "night: 1 ready task waits"),
+            some("dispatcher-absent:far", Some("far-b"), "far-b: 1 ready task waits"),
+        ]
+    );
+    let says = "a: 1 ready task waits; so it is on b, c, d, e, and 1 more";
+    assert_eq!(
+        joined(&["a", "b", "c", "d", "e", "f"].map(|board| (absent, board))),
+        [some("dispatcher-absent:default", None, says)]
+    );
+}
+
+#[test]
 fn a_second_fault_under_one_name_is_another_matter_and_a_figure_is_none() {
     let about = |id, what: &str| {
         of_findings(&[finding(Severity::Error, id, "night", what)], Some("night")).remove(0).about

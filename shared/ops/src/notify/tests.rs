@@ -638,9 +638,31 @@ fn where_nothing_else_could_be_looked_at_one_fault_after_another_is_told_and_not
 }
 
 #[test]
+fn one_more_board_behind_a_gateway_is_not_told_nor_what_an_earlier_version_told_of_each() {
+    let target = anybody();
+    let at = |seconds: i64, key: &str, boards: &[&str]| {
+        let mut now = at(seconds, &[key]);
+        now.needs[0].about = boards.iter().map(|b| (*b).to_owned()).collect();
+        now
+    };
+    for first in ["dispatcher-absent:default", "dispatcher-absent:night"] {
+        let mut book = Book::default();
+        assert!(told(&pass(&mut book, &at(0, first, &["night"]), &target, Outcome::Accepted)).is_some());
+        for (seconds, boards) in [(120, &["night"][..]), (240, &["night", "third"]), (700, &["third"])] {
+            let now = at(seconds, "dispatcher-absent:default", boards);
+            assert_eq!(pass(&mut book, &now, &target, Outcome::Accepted), Decision::Quiet, "{first}");
+        }
+    }
+}
+
+#[test]
 fn what_else_cannot_be_looked_at_is_told_once_it_has_lasted() {
     let (mut book, target) = (Book::default(), anybody());
-    let log = |board: usize, task: u32| (board, format!("the log of t_0000000{task} cannot be read"));
+    let log = |board: usize, task: u32| {
+        let what =
+            format!("t_0000000{task}: worker {task} gone, but its log cannot be read: {}", "x".repeat(200));
+        (board, what)
+    };
     let settings = || (0, "config.yaml cannot be read".to_owned());
     for (seconds, unknown, is_told, why) in [
         (0, vec![log(0, 1)], false, "it begins"),
@@ -662,7 +684,8 @@ fn what_else_cannot_be_looked_at_is_told_once_it_has_lasted() {
         assert_eq!(told(&decision), is_told.then(|| (vec!["unseen"], vec![])), "{why}");
         if let Decision::Send(message) = &decision {
             let is_first = seconds == 600;
-            assert_eq!(message.text.contains("cannot be read; "), !is_first, "{}", message.text);
+            let parts = ["default: ", "; other: t_"].map(|part| message.text.contains(part));
+            assert_eq!(parts, [!is_first; 2], "{}", message.text);
         }
     }
     // What an earlier version told, and how long it counted, goes on.
