@@ -216,7 +216,8 @@ impl Standing {
         let targets = look::targets(place.as_deref(), config);
         // A user who starts no watcher needs no state.
         let is_used = watchers.iter().any(WatcherSeen::is_started);
-        let refused = is_used.then(|| doctor::state(&look::state(place.as_deref(), tools.cache.refused())));
+        let refused =
+            is_used.then(|| doctor::state(&look::state(place.as_deref(), tools.cache.refused(), here.now)));
         let mut standing = Standing {
             now: here.now,
             since: here.now.plus(-span),
