@@ -70,7 +70,7 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
 
     let place = Cache::place(&env);
     let mut cache = Cache::open(place.clone());
-    let state = look::state(place.as_deref(), cache.refused());
+    let state = look::state(place.as_deref(), cache.refused(), here.now);
     let pass = here.pass("doctor", None, true);
     let mut tools = here.tools(&pass, config, &mut cache, false);
     let mut folders: Vec<PathBuf> = state.folder.iter().cloned().collect();

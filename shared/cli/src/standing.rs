@@ -73,6 +73,34 @@ pub(super) fn is_bare(hosts: &Hosts, common: &Common, loaded: &Loaded, metrics: 
     !watchers.iter().any(|w| w.is_started() || w.record.is_some())
 }
 
+/// What stops everything on this machine, as far as no board is looked at for it. That nothing starts a watcher is not among it: passes may be
+/// made by hand. `is_told`: whether it is said of a board why no pass can be made on it.
+pub(super) fn stoppers(
+    common: &Common,
+    loaded: &Loaded,
+    here: &Here,
+    is_told: impl Fn(&str) -> bool,
+) -> Vec<Need> {
+    let (config, place) = (&loaded.config, Cache::place(&env));
+    let state = place.as_deref().and_then(Path::parent);
+    let eyes = Eyes::new(state, None, common.root(config).as_deref());
+    let cache = Cache::open(place.clone());
+    let awake = Awake::of(&cache, &here.host, here.now);
+    let mut watchers = eyes.watchers(false, !config.notify.is_empty(), awake);
+    watchers.retain(WatcherSeen::is_started);
+    watchers.iter_mut().for_each(|w| w.leave_told(&is_told));
+    if watchers.is_empty() {
+        return Vec::new();
+    }
+    let starters = StartersSeen { lingers: None, cron_runs: eyes.cron_runs() };
+    let mut found = doctor::watchers(&watchers, starters, here.now);
+    found.extend(doctor::targets(&look::targets(place.as_deref(), config), here.now));
+    found.push(doctor::state(&look::state(place.as_deref(), cache.refused(), here.now)));
+    let folders: Vec<PathBuf> = state.map(Path::to_path_buf).into_iter().collect();
+    found.extend(look::disks(&folders).iter().map(doctor::disk));
+    needs::of_findings(&found, None)
+}
+
 /// What needs a person where the configuration is refused: nothing runs, and no board can be looked at.
 ///
 /// # Errors
@@ -211,7 +239,8 @@ impl Standing {
         let targets = look::targets(place.as_deref(), config);
         // A user who starts no watcher needs no state.
         let is_used = watchers.iter().any(WatcherSeen::is_started);
-        let refused = is_used.then(|| doctor::state(&look::state(place.as_deref(), tools.cache.refused())));
+        let refused =
+            is_used.then(|| doctor::state(&look::state(place.as_deref(), tools.cache.refused(), here.now)));
         let mut standing = Standing {
             now: here.now,
             since: here.now.plus(-span),

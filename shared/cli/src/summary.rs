@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::hosts::{self, Answer, Hosts};
 pub(super) use super::standing::NIGHT;
-use super::standing::{Shows, Standing, is_bare};
+use super::standing::{Shows, Standing, is_bare, stoppers};
 use super::{Common, Here, env, page, print, why};
 use ::board::{BoardId, Location};
 use base::error::{Kind, Result};
@@ -17,6 +17,7 @@ use base::time::Time;
 use config::{Loaded, since};
 use logs::cache::Cache;
 use ops::explain::{Summary, lines};
+use ops::needs::Need;
 use ops::report::{common_code, printable, say};
 
 /// The schema of `--json`.
@@ -63,8 +64,9 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
     let since = args.since.as_deref().map(|text| since::read(text, here.now)).transpose()?;
     let since = since.unwrap_or(here.now.plus(-NIGHT));
     let asked = args.hosts.ask("report", &["--since".into(), since.0.to_string()], common, SCHEMA);
+    let is_bare = is_bare(&args.hosts, common, &loaded, None);
     let boards = match &args.html {
-        None if is_bare(&args.hosts, common, &loaded, None) => Vec::new(),
+        None if is_bare => Vec::new(),
         None => {
             let lens = why::lens(common, &here, &loaded);
             let one = |id: BoardId| {
@@ -104,7 +106,11 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
             });
             print(&hosts::text(&args.hosts, &whole, &answers))?
         }
-        false => show(common, &all, answers, here.now)?,
+        false => {
+            let is_unread = |board: &str| faults.iter().any(|f| f["board"] == board || f["path"] == board);
+            let stopped = if is_bare { Vec::new() } else { stoppers(common, &loaded, &here, is_unread) };
+            show(common, (&all, &stopped), answers, here.now)?
+        }
     };
     Ok(common_code(&codes))
 }
@@ -122,8 +128,14 @@ fn with_page(common: &Common, loaded: &Loaded, span: i64, file: &Path) -> Result
     Ok(standing.boards.into_iter().map(|b| (b.name, b.at, b.summary)).collect())
 }
 
-/// The lists of this machine, then those of each other one; a machine that did not answer stands before all of them.
-fn show(common: &Common, here: &[Summary], answers: Vec<Answer<Told>>, now: Time) -> Result<u8> {
+/// The lists of this machine below what stops everything on it, then those of each other one; a machine that did not answer stands before all of
+/// them.
+fn show(
+    common: &Common,
+    (here, stopped): (&[Summary], &[Need]),
+    answers: Vec<Answer<Told>>,
+    now: Time,
+) -> Result<u8> {
     let mut stderr = std::io::stderr().lock();
     let mut say_it = |what: &str| drop(say(&mut stderr, '3', "watchbill report", what));
     let (mut unseen, mut others) = (String::new(), Vec::new());
@@ -151,9 +163,19 @@ fn show(common: &Common, here: &[Summary], answers: Vec<Answer<Told>>, now: Time
     if common.quiet {
         return Ok(0);
     }
-    let told = here.iter().chain(&others).map(|s| lines(s, common.verbose)).filter(|t| !t.is_empty());
-    let told: Vec<String> = Some(unseen).into_iter().filter(|t| !t.is_empty()).chain(told).collect();
+    // No board is well where nothing looks after it.
+    let of_here = here.iter().map(|s| lines(s, common.verbose && (stopped.is_empty() || !s.is_quiet())));
+    let told = of_here.chain(others.iter().map(|s| lines(s, common.verbose)));
+    let stopped: String = stopped.iter().map(said).collect();
+    let told: Vec<String> = [unseen, stopped].into_iter().chain(told).filter(|t| !t.is_empty()).collect();
     print(&told.join("\n"))
+}
+
+/// What is said of something that stops everything.
+fn said(need: &Need) -> String {
+    let todo = need.todo.iter().map(|todo| format!("    do: {}\n", printable(todo)));
+    let run = need.run.iter().map(|run| format!("    $ {}\n", printable(run)));
+    std::iter::once(format!("! {}\n", printable(&need.says))).chain(todo).chain(run).collect()
 }
 
 /// What is said of a machine that did not answer.

@@ -6,9 +6,10 @@ pub mod passes;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params};
 use rustix::fs::Access;
@@ -29,6 +30,13 @@ const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS clock (boot TEXT PRIMARY KEY, o
 
 /// The layout above. A file with another one is made anew. Up to 4 the texts in it still had their secrets.
 const VERSION: i64 = 5;
+
+/// How long another process may hold the file.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Files that another process held for so long, with when that was: this program does not wait for them again within a minute.
+static HELD: Mutex<BTreeMap<PathBuf, Instant>> = Mutex::new(BTreeMap::new());
+const AGAIN: Duration = Duration::from_secs(60);
 
 /// Seconds after which the cursor of a log that was not looked at is forgotten: Hermes itself deletes a log by then.
 const LOG_AGE: i64 = 30 * DAY;
@@ -100,7 +108,7 @@ impl Cache {
         }
         let mut cache = Cache { path, ..Cache::default() };
         let there = cache.path.as_deref().filter(|p| p.is_file());
-        if let Some(kept) = there.and_then(|p| read(p).ok()) {
+        if let Some(kept) = there.and_then(|p| noted(p, read(p)).ok()) {
             cache = Cache { path: cache.path, ..kept };
         }
         cache
@@ -153,7 +161,8 @@ impl Cache {
 
     fn read_on(&mut self) {
         if self.reading.is_none() {
-            self.reading = self.path.as_deref().filter(|p| p.is_file()).and_then(|p| reader(p).ok());
+            self.reading =
+                self.path.as_deref().filter(|p| p.is_file()).and_then(|p| noted(p, reader(p)).ok());
         }
     }
 
@@ -279,6 +288,7 @@ impl Cache {
         let read_on = self.logs.values().any(|c| c.new.is_some());
         let silent = self.noted.is_empty() && self.forgotten.is_empty() && self.told.is_empty();
         if self.new_clock.is_none() && silent && !read_on && self.kept.is_empty() {
+            self.path.as_deref().filter(|p| held_mark(p).exists()).map(is_writable);
             return None;
         }
         if let Some(why) = &self.refused {
@@ -286,7 +296,7 @@ impl Cache {
         }
         let path = self.path.clone()?;
         self.reading = None;
-        let done = self.write(&path).or_else(|e| match is_damage(e.as_ref()) {
+        let done = noted_write(&path, self.write(&path)).or_else(|e| match is_damage(e.as_ref()) {
             // A damaged cache is made anew; a cache is not worth a failed pass.
             true => std::fs::remove_file(&path).map_err(Into::into).and_then(|()| self.write(&path)),
             // A full disk or a busy file will pass, and what others remember in it is worth keeping.
@@ -296,6 +306,12 @@ impl Cache {
         self.logs.clear();
         self.kept.clear();
         done.err().map(|e| format!("{}: {e}; {FORGOTTEN}", path.display()))
+    }
+
+    /// Since when no pass could write the file because another process holds it.
+    pub fn held_since(path: &Path) -> Option<Time> {
+        let since = held_mark(path).metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_secs()).ok().map(Time)
     }
 
     fn write(&self, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
@@ -308,7 +324,7 @@ impl Cache {
         file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
         drop(file);
         let mut conn = Connection::open(path)?;
-        conn.busy_timeout(Duration::from_secs(2))?;
+        conn.busy_timeout(patience(path))?;
         // What a power cut spoils is read again or made anew: no pass waits for a disk here. A killed pass spoils nothing.
         conn.execute_batch("PRAGMA synchronous = OFF")?;
         let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -426,6 +442,65 @@ fn is_damage(e: &(dyn std::error::Error + 'static)) -> bool {
     e.is::<OtherLayout>() || e.downcast_ref().is_some_and(damaged)
 }
 
+/// A file beside the cache that is there while another process holds that in each pass.
+fn held_mark(path: &Path) -> PathBuf {
+    path.with_extension("held")
+}
+
+fn patience(path: &Path) -> Duration {
+    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_held = held.get(path).is_some_and(|at| at.elapsed() < AGAIN);
+    if is_held { Duration::ZERO } else { PATIENCE }
+}
+
+fn is_busy(e: &rusqlite::Error) -> bool {
+    matches!(e.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Takes note of a file that is held.
+fn note_held(path: &Path) {
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    held.retain(|_, at| at.elapsed() < AGAIN);
+    held.entry(path.to_path_buf()).or_insert_with(Instant::now);
+}
+
+/// Takes note of whether the file was held.
+fn noted<T>(path: &Path, done: rusqlite::Result<T>) -> rusqlite::Result<T> {
+    done.inspect_err(|e| {
+        if is_busy(e) {
+            note_held(path);
+        }
+    })
+}
+
+/// The same of a write, for other programs too.
+fn noted_write<T>(
+    path: &Path,
+    done: Result<T, Box<dyn std::error::Error>>,
+) -> Result<T, Box<dyn std::error::Error>> {
+    let mark = held_mark(path);
+    match &done {
+        Ok(_) => drop(std::fs::remove_file(&mark)),
+        Err(e) if e.downcast_ref().is_some_and(is_busy) => {
+            note_held(path);
+            // As old as it is when it is made first.
+            drop(std::fs::File::options().write(true).create_new(true).mode(0o600).open(&mark));
+        }
+        Err(_) => {}
+    }
+    done
+}
+
+/// Whether the file can be written now.
+fn is_writable(path: &Path) -> bool {
+    let look = || {
+        let mut conn = Connection::open(path)?;
+        conn.busy_timeout(patience(path))?;
+        conn.transaction_with_behavior(TransactionBehavior::Immediate)?.rollback()
+    };
+    noted_write(path, look().map_err(Into::into)).is_ok()
+}
+
 fn version(conn: &Connection) -> rusqlite::Result<i64> {
     conn.query_row("PRAGMA user_version", [], |r| r.get(0))
 }
@@ -439,7 +514,7 @@ fn log_row(conn: &Connection, key: &str) -> rusqlite::Result<(i64, LogRow)> {
 /// Opens a cache of the present layout to look things up.
 fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    conn.busy_timeout(Duration::from_secs(2))?;
+    conn.busy_timeout(patience(path))?;
     match version(&conn)? {
         VERSION => Ok(conn),
         _ => Err(rusqlite::Error::InvalidQuery),
@@ -631,6 +706,36 @@ mod tests {
         std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o600)).unwrap();
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         assert!(sights(&real).contains("its folder"));
+    }
+
+    #[test]
+    fn a_file_that_another_process_holds_is_waited_for_once_and_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        let saved = |key: &str| {
+            let mut c = Cache::open(Some(path.clone()));
+            c.sight(key, Time(5));
+            c.save().unwrap_or_default()
+        };
+        assert_eq!((saved("a").as_str(), Cache::held_since(&path)), ("", None));
+        for hold in ["BEGIN EXCLUSIVE", "BEGIN IMMEDIATE"] {
+            let other = Connection::open(&path).unwrap();
+            other.execute_batch(hold).unwrap();
+            let began = std::time::Instant::now();
+            assert!(saved("b").contains("locked"), "{hold}");
+            assert!(saved("c").contains("locked"), "{hold}");
+            Cache::open(Some(path.clone())).log("k");
+            assert!(began.elapsed() < 2 * PATIENCE, "{hold}: {:?}", began.elapsed());
+            assert!(Cache::held_since(&path).is_some_and(|at| at.0 > 1_700_000_000), "{hold}");
+            // A pass that has nothing to write says nothing of it while it lasts.
+            assert_eq!(Cache::open(Some(path.clone())).save(), None);
+            assert!(Cache::held_since(&path).is_some(), "{hold}");
+            drop(other);
+            assert_eq!(Cache::open(Some(path.clone())).save(), None);
+            assert_eq!(Cache::held_since(&path), None, "{hold}");
+            assert_eq!(saved(hold), "", "{hold}");
+        }
+        assert!(Cache::open(Some(path)).was_sighted("BEGIN IMMEDIATE"));
     }
 
     #[test]

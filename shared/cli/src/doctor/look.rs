@@ -15,6 +15,7 @@ use board::{self, BoardId, EventKind, Mode};
 use config::span::seconds;
 use config::{Config, Loaded};
 use host::Split;
+use logs::cache::Cache;
 use ops::doctor::{
     Around, BoardRead, BoardSeen, ConfigSeen, DiskSeen, Finding, StartersSeen, StateSeen, TargetSeen,
     UnitSettings, Versions, WatcherSeen,
@@ -82,7 +83,7 @@ fn shared(file: &Path) -> Option<String> {
         .then(|| format!("every user can write its folder {}", folder.display()))
 }
 
-pub(crate) fn state(place: Option<&Path>, refused: Option<&str>) -> StateSeen {
+pub(crate) fn state(place: Option<&Path>, refused: Option<&str>, now: Time) -> StateSeen {
     let folder = place.and_then(Path::parent).map(Path::to_path_buf);
     let there = folder.as_deref().and_then(|f| f.ancestors().find(|a| a.exists()));
     let locked = || there.filter(|f| !is_writable(f)).map(|f| format!("{} cannot be written", f.display()));
@@ -90,7 +91,8 @@ pub(crate) fn state(place: Option<&Path>, refused: Option<&str>) -> StateSeen {
         let file = place.filter(|f| f.exists() && !is_writable(f));
         file.map(|f| format!("{} cannot be written", f.display()))
     };
-    StateSeen { refused: refused.map(str::to_owned).or_else(locked).or_else(file), folder }
+    let held = place.and_then(|file| Some((file.to_path_buf(), now.since(Cache::held_since(file)?))));
+    StateSeen { refused: refused.map(str::to_owned).or_else(locked).or_else(file), folder, held }
 }
 
 /// How it stands with those who are told: by name the tries that failed, or why what was told cannot be read.

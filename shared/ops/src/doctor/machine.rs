@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::Finding;
 use base::count::things_or;
 use base::error::Error;
+use base::time::words;
 
 /// Below this a board may stop to be writable soon.
 const FEW: u64 = 1 << 30;
@@ -102,13 +103,27 @@ pub struct StateSeen {
     pub folder: Option<PathBuf>,
     /// Why it is not used, if so.
     pub refused: Option<String>,
+    /// The file that another process holds in each pass, and for how many seconds.
+    pub held: Option<(PathBuf, i64)>,
 }
+
+/// Seconds after which that is a finding, as of a board that is busy in each pass.
+const HELD: i64 = 15 * 60;
 
 /// Judges it.
 pub fn state(seen: &StateSeen) -> Finding {
     let about = seen.folder.as_ref().map_or_else(|| "state".to_owned(), |f| f.display().to_string());
     let todo = "make it a folder of your own (mode 0700), with files of your own: without it a pass remembers nothing, and notices no \
                 stopped worker, no waiting time and no clock change";
+    if let Some((file, seconds)) = seen.held.as_ref().filter(|(_, seconds)| *seconds >= HELD) {
+        let what = format!("another process has held {} for {}", file.display(), words(*seconds));
+        let todo = format!(
+            "end that process, or what it does there: `fuser -v {}` names it; until then a pass remembers nothing, and notices no stopped \
+             worker, no waiting time and no clock change",
+            file.display()
+        );
+        return Finding::error("state-refused", about, what).todo(todo);
+    }
     match (&seen.folder, &seen.refused) {
         (_, Some(why)) => Finding::error("state-refused", about, why).todo(todo),
         (None, None) => {
@@ -167,6 +182,17 @@ pub fn versions(seen: &Versions) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_state_that_another_process_holds_is_told_after_a_while() {
+        for (held, id) in [(None, "state-ready"), (Some(899), "state-ready"), (Some(900), "state-refused")] {
+            let held = held.map(|seconds| (PathBuf::from("/s/state.db"), seconds));
+            let found = state(&StateSeen { folder: Some("/s".into()), refused: None, held });
+            assert_eq!(found.id, id, "{found:?}");
+            let todo = found.todo.unwrap_or_default();
+            assert!(id == "state-ready" || todo.contains("`fuser -v /s/state.db`"), "{todo}");
+        }
+    }
 
     #[test]
     fn what_units_alone_are_given_is_told() {

@@ -411,7 +411,7 @@ impl Summary {
     }
 
     /// Whether there is nothing to tell the operator: what was skipped before the time asked about is not news.
-    pub(crate) fn is_quiet(&self) -> bool {
+    pub fn is_quiet(&self) -> bool {
         let lists = self.needs_you.len() + self.waiting.len() + self.healed.len();
         let told = lists + self.findings.len() + self.unknown.len();
         told == 0 && self.paused.is_none() && !self.left_alone.iter().any(|e| self.is_news(e))
