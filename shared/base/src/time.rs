@@ -173,7 +173,7 @@ pub fn ago(seconds: i64) -> String {
     if seconds <= 0 { "just now".to_owned() } else { format!("{} ago", words(seconds)) }
 }
 
-/// `base` doubled `n` times, at most `most`, plus up to a fifth of deterministic scatter, all in seconds. The same task
+/// `base` doubled `n` times, plus up to a fifth of deterministic scatter, at most `most`, all in seconds. The same task
 /// gets the same answer in every pass, and sixty tasks do not come back in one second.
 pub fn backoff(base: i64, n: i64, most: i64, task: &str) -> i64 {
     let doubled =
@@ -181,7 +181,7 @@ pub fn backoff(base: i64, n: i64, most: i64, task: &str) -> i64 {
     let wait = doubled.min(most);
     let hash = crate::hash::fnv(task.bytes().chain(n.to_le_bytes()));
     let scatter = i64::try_from(hash >> 40).unwrap_or(0) % 20;
-    wait + wait * scatter / 100
+    (wait + wait * scatter / 100).min(most)
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ use super::Sim;
 use super::hands::look;
 use super::truth::{PROFILES, Truth};
 
-/// The longest a watcher's hold may last, in seconds: `heal.hold_max`, and its scatter.
-const MAX_HOLD: i64 = 8 * 3_600;
+/// The longest a watcher's hold may last, in seconds: `heal.hold_max`, and what a clock slips.
+const MAX_HOLD: i64 = 6 * 3_600 + 600;
 /// `heal.max_resets`.
 const MAX_RESETS: usize = 3;
 /// The shortest first hold of a provider, in seconds: `heal.hold`.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use shared::base::error::{Error, Kind, Result};
 use shared::base::reason::Reason;
-use shared::base::registry::{HEAL, NAMES};
+use shared::base::registry::{HEAL, NAMES, ROUTE_BLOCKED};
 use shared::base::time::Time;
 use shared::board::change::parts;
 use shared::board::testing::{Call, Over};
@@ -121,6 +121,11 @@ fn pass<W: Watcher>(
     }
     if W::NAME == HEAL
         && let Some(what) = laws::trials::silence(sim, &decision)
+    {
+        sim.broken(|| what);
+    }
+    if W::NAME == ROUTE_BLOCKED
+        && let Some(what) = laws::trials::circle(&mut *sim.open(), &decision)
     {
         sim.broken(|| what);
     }

@@ -116,7 +116,9 @@ impl<'a> Rules<'a> {
                 if matches!(tied, Tied::Free) && !is_routed(event) && !is_given {
                     let said = match self.answered_since(d, event) {
                         None => Some(super::UNJUDGED.to_owned()),
-                        Some(card) => answer::unread(card).map(|_| format!("card {} decides", card.task.id)),
+                        Some(card) => {
+                            self.still_decides(card).then(|| format!("card {} decides", card.task.id))
+                        }
                     };
                     if let Some(said) = said {
                         self.leave_until(d, said, ends);
@@ -138,6 +140,11 @@ impl<'a> Rules<'a> {
             }
             _ => None,
         }
+    }
+
+    /// Whether what a finished card says is still to be carried out, and not in this pass.
+    fn still_decides(&self, card: &Detail) -> bool {
+        answer::unread(card).is_some() && !self.touched.contains(&card.task.id)
     }
 
     /// The finished card of a task, where it was written since this hold.

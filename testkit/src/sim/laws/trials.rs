@@ -3,7 +3,7 @@
 use serde_json::Value;
 use shared::base::cause::Cause;
 use shared::base::time::Time;
-use shared::board::{Board, Change, Detail, Event, Rule, Status, Step, StepAction};
+use shared::board::{Board, Change, Detail, Event, EventKind, Rule, Status, Step, StepAction};
 use shared::card;
 
 use super::super::hands::look;
@@ -240,4 +240,15 @@ pub(in crate::sim) fn silence(sim: &Sim, decision: &shared::policy::Decision) ->
     };
     let left = decision.left.iter().find(hidden)?;
     Some(format!("heal says to nobody of {}: {}", left.task, left.because))
+}
+
+/// What nobody goes on with: route-blocked leaves a hold of heal's to the card that is to be written, and that was written and completed.
+pub(in crate::sim) fn circle(board: &mut dyn Board, decision: &shared::policy::Decision) -> Option<String> {
+    let waits = |l: &&shared::policy::Left| l.because == "synthesize-distress looks first at what heal held";
+    decision.left.iter().filter(waits).find_map(|l| {
+        let d = look(board, &l.task)?;
+        let held = d.events.iter().rfind(|e| e.kind == EventKind::Scheduled)?.at;
+        let card = d.cards_made.iter().find(|c| c.status == Status::Done && c.created_at > held)?;
+        Some(format!("nobody goes on with {}: its card {} was completed", l.task, card.id))
+    })
 }

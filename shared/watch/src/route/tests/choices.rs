@@ -336,7 +336,7 @@ proptest! {
                 }
                 "park" | "extend" => {
                     let until = hold_ends(step).unwrap_or(NOW);
-                    prop_assert!(until > NOW && until <= NOW.plus(21_600 * 6 / 5), "{:?}", step);
+                    prop_assert!(until > NOW && until <= NOW.plus(21_600), "{:?}", step);
                 }
                 _ => {}
             }

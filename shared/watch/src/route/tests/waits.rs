@@ -385,6 +385,10 @@ fn a_hold_whose_card_was_closed_without_a_decision_is_looked_after_like_any_othe
     older.tasks[0].events.swap(1, 2);
     unread.answered[0].runs[0].route = Some(json!({"task": one, "action": "unblock"}));
     unread.runtime.as_mut().unwrap().profiles = Profiles::Unknown("denied".into());
+    let mut refused_now = unread.clone();
+    refused_now.runtime.as_mut().unwrap().profiles = known();
+    refused_now.answered[0].runs[0].route = Some(json!("{broken"));
+    assert_eq!(acts(&refused_now), want(&[("t_0000caf1", "note-decision"), (one, "probe")]));
     for (s, want) in [(older, crate::route::UNJUDGED), (unread, "card t_0000caf1 decides")] {
         let d = told(&s);
         let because = &d.left.iter().find(|l| l.task == one).unwrap().because;
