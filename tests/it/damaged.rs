@@ -169,6 +169,34 @@ fn doctor_and_check_name_a_damaged_board() {
 }
 
 #[test]
+fn a_board_that_is_damaged_only_where_its_tasks_are_read_is_told() {
+    let b = TestBoard::new();
+    b.add("t_00000001", "blocked");
+    let long = "c".repeat(400);
+    for _ in 0..40 {
+        b.sql(&format!(
+            "INSERT INTO task_comments (task_id, author, body, created_at) VALUES ('t_00000001', 'me', '{long}', 1)"
+        ));
+    }
+    b.sql("PRAGMA wal_checkpoint(TRUNCATE)");
+    let page: u64 =
+        b.value("SELECT rootpage FROM sqlite_schema WHERE name = 'task_comments'").parse().unwrap();
+    let size: u64 = b.value("PRAGMA page_size").parse().unwrap();
+    let file = std::fs::File::options().write(true).open(&b.db).unwrap();
+    file.write_all_at(&vec![0xff; size as usize], (page - 1) * size).unwrap();
+    for (program, code) in [("status", 1), ("check", 2)] {
+        let said = tools::run(&b, &[program]);
+        assert_eq!(said.code, code, "{said:?}");
+        assert!(
+            said.out.contains("default: this board is damaged (database disk image is malformed)"),
+            "{said:?}"
+        );
+    }
+    let said = tools::run(&b, &["doctor"]);
+    assert!(said.code == 1 && said.out.contains("board-damaged"), "{said:?}");
+}
+
+#[test]
 fn a_well_board_is_checked_once_for_a_copy_and_then_left_alone() {
     let b = TestBoard::new();
     b.add("t_00000001", "ready");

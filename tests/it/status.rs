@@ -61,6 +61,21 @@ fn what_stops_everything_comes_first_each_with_what_to_do() {
 }
 
 #[test]
+fn a_board_that_is_busy_at_one_look_needs_nobody_yet() {
+    let mut b = watched();
+    b.add("t_00000001", "todo");
+    b.config += "\n[board]\nbusy_timeout = \"1s\"\n";
+    let other = rusqlite::Connection::open(&b.db).unwrap();
+    other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
+    let said = tools::run(&b, &["status"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains(": not everything could be looked at"), "{said:?}");
+    assert!(said.out.contains("busy: another process is writing") && !said.out.contains("! "), "{said:?}");
+    let checked = tools::run(&b, &["check"]);
+    assert!(checked.code == 3 && checked.out.contains("busy"), "{checked:?}");
+}
+
+#[test]
 fn a_name_of_no_board_is_refused_with_the_names_that_there_are() {
     let b = watched();
     let root = b.path();

@@ -21,7 +21,7 @@ const BEGINS: &str = "# HELP watchbill_";
 /// The smallest block of a disk, in bytes.
 const BLOCK: usize = 512;
 
-/// Most bytes that are read of a file to see whether it is one of ours.
+/// Most bytes that are read of a file to see whether Watchbill wrote it.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Most sums of steps carried on from the last pass. A board has a few dozen of them.
@@ -241,7 +241,7 @@ fn old(file: &Path) -> std::result::Result<Vec<Sample>, &'static str> {
     Ok(untrusted_file::text(file).and_then(|text| samples(&text)).unwrap_or_default())
 }
 
-/// What a loss of power leaves of a file of ours: blocks of NUL bytes, and lines of it of which only the first and the last may be cut.
+/// What a loss of power leaves of a file of Watchbill: blocks of NUL bytes, and lines of it of which only the first and the last may be cut.
 fn is_rest_of_ours(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let is_ours = |line: &&str| {
