@@ -310,7 +310,9 @@ fn only_what_is_ready_and_this_profiles_is_taken_the_first_one_first() {
 fn a_command_that_fails_is_an_attempt_that_failed() {
     let d = Desk::new();
     let why = d.run("echo broken; exit 3").fails(1);
-    assert_eq!(why, format!("board: {}: worker exited with code 3 (board run); it is ready again", d.task));
+    let log = d.b.payload(&d.task, "crashed")["watchbill"]["log"].as_str().unwrap().to_owned();
+    let said = "worker exited with code 3 (board run); it is ready again; its output: ";
+    assert_eq!(why, format!("board: {}: {said}{log}", d.task));
     assert_eq!(d.status(), "ready");
     assert_eq!(d.run_row("outcome || ': ' || error"), "crashed: worker exited with code 3 (board run)");
     assert_eq!(d.b.task(&d.task, "consecutive_failures"), "1");
@@ -807,7 +809,7 @@ fn a_refusal_only_the_user_knows_is_a_hold_and_no_crash() {
     let script = "echo reading; echo 'ACME-GW: capacity limit hit, back in 1200 s'; exit 1";
     let mut d = Desk::new();
     let why = d.run(script).fails(1);
-    assert!(why.ends_with("worker exited with code 1 (board run); it is ready again"), "{why}");
+    assert!(why.contains("worker exited with code 1 (board run); it is ready again; its output: "), "{why}");
     assert_eq!(d.run_row("outcome"), "crashed");
 
     d.b.config.push_str(

@@ -43,6 +43,9 @@ const MAX_JUDGED: usize = 2_000;
 /// Most lines beneath a failure that belong to it: a stack, the provider's answer.
 const MAX_BENEATH: u8 = 60;
 
+/// So many lines at its end are quoted, where none of them is known.
+const QUOTED: usize = 3;
+
 /// Reads text of any kind.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -55,6 +58,8 @@ pub struct Reader {
     telling: VecDeque<(u64, Evidence)>,
     /// The newest line that may state a failure, while what follows belongs to it.
     open: Option<Open>,
+    /// The newest lines that are not blank.
+    newest: VecDeque<String>,
 }
 
 /// A line that may state a failure, with what is indented beneath it.
@@ -170,6 +175,9 @@ impl Format for Reader {
             self.telling.clear();
             self.open = None;
         }
+        if !line.text.trim().is_empty() {
+            push_newest(&mut self.newest, clip_words(line.text, MAX_WORDS).to_owned(), QUOTED);
+        }
         // A line too long to be kept is data.
         if line.text.trim().is_empty() || !line.is_cut && self.goes_on(line, out) {
             return;
@@ -207,5 +215,13 @@ impl Format for Reader {
 
     fn attempt(&self) -> u64 {
         self.from
+    }
+
+    fn last_words(&self) -> Vec<String> {
+        if self.end() != LogEnd::NoEvidence {
+            return Vec::new();
+        }
+        let all = self.newest.iter().map(|line| words(line, MAX_WORDS));
+        all.filter(|line| !line.is_empty()).collect()
     }
 }

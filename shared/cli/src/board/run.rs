@@ -709,7 +709,8 @@ impl Hand<'_> {
         })?;
         let blocks = self.look(id)?.task.status == Status::Blocked;
         let then = if blocks { "failed too often, it is blocked" } else { "it is ready again" };
-        Err(refused(id, format!("{how}; {then}")))
+        let output = work.gate.output().map_or_else(String::new, |log| format!("; its output: {log}"));
+        Err(refused(id, format!("{how}; {then}{output}")))
     }
 
     /// Done; or, as Hermes completes nothing that waits for others, its claim is released until they are done.
@@ -901,6 +902,13 @@ impl Gate {
 
     fn log(&self) -> Option<&Path> {
         self.log.as_ref().map(|log| log.path.as_path())
+    }
+
+    /// Where to read what it printed, as a word of a shell.
+    fn output(&self) -> Option<String> {
+        let log = self.log.as_ref()?;
+        let len = fs::metadata(&log.path).ok()?.len();
+        (len > log.begins()).then(|| card::shell_word(&log.path.to_string_lossy()))
     }
 
     /// Lets the command begin, with its prompt. What an earlier attempt printed is kept beside its own log, and not taken for it.

@@ -24,6 +24,18 @@ fn a_prompt_that_an_agent_prints_is_no_failure() {
 }
 
 #[test]
+fn the_last_lines_are_quoted_where_none_is_known() {
+    for (log, want) in [
+        ("one\ntwo\n\nthree\n  four\n", &["two", "three", "four"][..]),
+        ("\u{1b}[31mno such model\u{1b}[0m\n\u{1b}[0m\n", &["no such model"]),
+        ("HTTP 503: busy\nbye\n", &[]),
+        ("", &[]),
+    ] {
+        assert_eq!(pieces(Reader::new(), log).last_words(), want, "{log}");
+    }
+}
+
+#[test]
 fn what_a_test_runner_sums_up_was_the_output_of_tests() {
     let failure =
         "openai.RateLimitError: Error code: 429 - {'error': {'type': 'insufficient_quota'}}\n".to_owned();

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::deeds::{self, Deed};
+use super::diagnosis;
 use super::facts::{Facts, Take};
 use super::standing::{self, Kind};
 use super::suggestions::{self, Command};
@@ -12,7 +13,7 @@ use crate::timers::{WATCHED, Watched};
 use base::quote;
 use base::time::{Time, words};
 use board::{Detail, Status};
-use card::decision;
+use card::{decision, shell_word};
 use logs::{LogEnd, SignalKind};
 use policy::authorship::{cause_in, our_hold};
 use policy::runtime::Dispatcher;
@@ -188,6 +189,11 @@ fn evidence(f: &Facts) -> Vec<String> {
             let mut signals = f.reading.signals.iter().filter(|s| s.kind != SignalKind::Tool);
             if let Some(last) = signals.next_back() {
                 all.push(format!("{file} shows {}: {}", last.evidence.cause, last.evidence.words));
+            } else if let Some(file) = unknown_log(f) {
+                all.push(format!(
+                    "its log has no line that Watchbill knows; read it: tail {}",
+                    shell_word(file)
+                ));
             }
         }
     }
@@ -223,6 +229,13 @@ fn evidence(f: &Facts) -> Vec<String> {
     }
     all.extend(f.wedged.clone());
     all
+}
+
+/// The log of an attempt that failed, where it does not say on what.
+fn unknown_log(f: &Facts) -> Option<&str> {
+    let failed = f.detail.newest_run().filter(|run| diagnosis::is_bad(run))?;
+    let is_its = f.reading.end == LogEnd::NoEvidence && f.reading.modified >= Some(failed.started_at);
+    f.reading.file.as_deref().filter(|_| is_its)
 }
 
 fn next(f: &Facts) -> Vec<Next> {

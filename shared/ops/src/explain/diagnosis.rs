@@ -78,7 +78,7 @@ pub(crate) fn newest(f: &Facts, but: Option<&str>) -> Option<Trouble> {
 
 /// Whether an attempt ended in a way nobody wanted. One that was reclaimed in the second in which it began does not count: it
 /// records what happened to a task that nobody works on, and an event of Watchbill tells of it.
-fn is_bad(r: &Run) -> bool {
+pub(super) fn is_bad(r: &Run) -> bool {
     let booked = r.outcome.as_deref() == Some("reclaimed") && r.ended_at == Some(r.started_at);
     let bad = !matches!(r.outcome.as_deref(), None | Some("completed" | "blocked" | "released"));
     r.ended_at.is_some() && bad && !booked

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::facts::{Facts, Refused, Take, Verdict};
 use super::standing::{self, Kind};
 use super::summary::Shared;
-use super::{deeds, diagnosis, suggestions};
+use super::{Answer, deeds, diagnosis, suggestions};
 use base::cause::Cause;
 use base::error::Error;
 use board::testing::{NOW, ago, detail, event, run};
@@ -392,6 +392,25 @@ fn what_lets_a_log_be_read_comes_before_the_unblock() {
     let mut f = unread("a symbolic link");
     f.reading = Reading::of(LogEnd::NoEvidence, None);
     assert_eq!(suggestions::of(&f, &standing::of(&f))[0].run, "hermes kanban unblock t_00000001");
+}
+
+#[test]
+fn a_log_of_which_no_line_is_known_is_named() {
+    let of = |outcome: &str, end: LogEnd, modified: i64| {
+        let mut f = task(Status::Ready, vec![]);
+        f.detail.runs =
+            vec![Run { started_at: ago(600), ended_at: Some(ago(60)), ..run(1, "luna", Some(outcome)) }];
+        let reading = Reading::of(end, Some(ago(modified)));
+        f.reading = Reading { file: Some("/l/a b.log".into()), ..reading };
+        let all = Answer::of(&f, "/b.db", &[]).evidence;
+        all.into_iter().find(|line| line.contains("its log"))
+    };
+    let named = Some("its log has no line that Watchbill knows; read it: tail '/l/a b.log'".to_owned());
+    assert_eq!(of("crashed", LogEnd::NoEvidence, 70), named);
+    // It was written by an attempt before, or nothing failed.
+    assert_eq!(of("crashed", LogEnd::NoEvidence, 700), None);
+    assert_eq!(of("completed", LogEnd::NoEvidence, 70), None);
+    assert_eq!(of("crashed", LogEnd::Absent, 70), None);
 }
 
 #[test]

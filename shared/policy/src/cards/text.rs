@@ -13,6 +13,7 @@ use card::scope::Scope;
 use card::{Annex, Attempt, Blocker, Commands, Distress, State, hand, id_word, shell_word};
 use coord::mapping;
 use host::Life;
+use logs::LogEnd;
 
 impl CardWriter<'_> {
     /// The card of a task in trouble.
@@ -100,7 +101,13 @@ impl CardWriter<'_> {
             evidence.extend(said);
         }
         let many = !more.is_empty();
-        let from = t.evidence.as_ref().zip(s.reading.file.as_deref());
+        let from = s.reading.file.as_deref().and_then(|file| match (&t.evidence, &s.reading.end) {
+            (Some(e), _) => Some(format!("{file}, byte {}", e.offset)),
+            (None, LogEnd::NoEvidence) if !s.reading.last_words.is_empty() => {
+                Some(format!("{file}, of which no line is known"))
+            }
+            _ => None,
+        });
         let quoted = match t.case {
             Rule::BlockLoop => {
                 std::iter::once(d.task.title.clone()).chain(d.body.lines().map(str::to_owned)).collect()
@@ -109,7 +116,7 @@ impl CardWriter<'_> {
         };
         Annex {
             cause: t.what.clone(),
-            from: from.map(|(e, file)| format!("{file}, byte {}", e.offset)),
+            from,
             evidence,
             // A worker is shown 8 KB of a card; what is one source's own gives way to the list of all.
             attempts: if many { Vec::new() } else { d.runs.iter().map(|r| self.attempt(r)).collect() },

@@ -204,6 +204,21 @@ fn what_a_given_up_task_gets() {
 }
 
 #[test]
+fn the_last_lines_of_a_log_of_which_none_is_known_are_quoted() {
+    let mut s = gave_up("t_00000001", Cause::Unknown);
+    s.detail.task.last_failure_error = Some("worker exited with code 1".into());
+    s.reading.end = LogEnd::NoEvidence;
+    s.reading.file = Some("/l/t_00000001.log".into());
+    s.reading.last_words = vec!["Traceback".into(), "no such lamp".into()];
+    s.detail.events.push(event("watchbill_escalated", 900, json!({"by": "heal"})));
+    let text = body(&one(s.clone()).steps[0]);
+    assert!(text.contains("Source: /l/t_00000001.log, of which no line is known\n"), "{text}");
+    assert!(text.contains("Traceback\n") && text.contains("no such lamp\n"), "{text}");
+    s.reading.last_words.clear();
+    assert!(!body(&one(s).steps[0]).contains("Source: "));
+}
+
+#[test]
 fn what_heal_may_still_mend_gets_none_until_heal_is_done() {
     for cause in [Cause::WorkerGone, Cause::ConnectionRefused, Cause::SpawnError] {
         let mut s = gave_up("t_00000001", cause);
