@@ -61,6 +61,9 @@ const DIFFERS: [&str; 3] = [UNREADABLE, "board-unwritable", "pass-failed"];
 /// Stands between what a need is about and what is so of that; see [`Need::about`].
 pub(crate) const WITH: &str = ": ";
 
+/// Those among them that a board in the making, or one pass without memory or room, makes for a moment: they are told once they last.
+pub(crate) const PASSING: [&str; 2] = [UNREADABLE, "pass-failed"];
+
 /// One thing that needs a person, however many tasks wait for it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Need {
