@@ -266,7 +266,7 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
             next: entries.iter().filter_map(|e| e.until).min(),
             run,
             todo: todo(shared, &entries, named.unwrap_or_default()),
-            // One more task is no other matter, and a new try by a person is: it tells that what was mended was not it.
+            // One more task is the same matter. A new try by a person that failed is another one: what was mended was not the cause.
             asked: match shared {
                 Some(_) => Some(entries.iter().filter_map(|e| e.asked).max().unwrap_or(Time(0))),
                 None => first.asked,
