@@ -590,6 +590,34 @@ fn where_its_folder_cannot_be_written_messages_go_out_once_an_hour() {
     assert_eq!(receiver.got().len(), 2);
 }
 
+/// A board that cannot be read at one look only wakes nobody. Where no look leaves anything to the next one, that cannot be known.
+#[test]
+fn a_board_that_is_lost_is_told_at_the_second_look_and_at_the_first_where_nothing_is_kept() {
+    for is_kept in [true, false] {
+        let receiver = Receiver::new();
+        let b = board(&webhook(&receiver));
+        assert_eq!(later(&b, 0).ok(), "");
+        // Hermes lists it, and its file is not there.
+        let lost = b.path().join("kanban/boards/night");
+        fs::create_dir_all(&lost).unwrap();
+        fs::write(lost.join("board.json"), r#"{"slug": "night", "name": "night"}"#).unwrap();
+        let folder = b.path().join("state/watchbill/notify");
+        if !is_kept {
+            fs::remove_dir_all(&folder).unwrap();
+            fs::write(&folder, "").unwrap();
+        }
+        let start = now();
+        let pass = |seconds: i64| {
+            let when = start + seconds;
+            came(&b, when);
+            let ran = ran(command(&b, &["--now", &when.to_string()]).env("XDG_RUNTIME_DIR", b.path()));
+            ran.out.contains("hook: sent: ")
+        };
+        assert_eq!([120, 240, 360].map(pass), [!is_kept, is_kept, false], "{:?}", later(&b, 480));
+        assert_eq!(began(&receiver.bodies()[0]), ["board-unreadable"]);
+    }
+}
+
 /// One that hangs keeps all others from telling: no record says that these came.
 #[test]
 fn a_pass_that_another_one_keeps_from_telling_leaves_no_record() {

@@ -293,17 +293,20 @@ fn tell(
         Some(is_gone) => book.observe(now, is_gone),
         None => book.observe_only(now),
     }
-    let message = match book.decide(now, keys, elsewhere) {
+    let mut decision = book.decide(now, keys, elsewhere);
+    let is_quiet = !matches!(decision, Decision::Send(_));
+    let mut unwritten = None;
+    if lock.is_some() && is_quiet && book != before {
+        unwritten = books.write(target, &book).err();
+    }
+    if unwritten.is_some() {
+        book.waits_for_nothing();
+        decision = book.decide(now, keys, elsewhere);
+    }
+    let message = match decision {
         Decision::Send(message) => message,
-        other => {
-            let write = || books.write(target, &book).err();
-            let unwritten = lock.filter(|_| book != before).and_then(|_| write());
-            let did = match other {
-                Decision::Wait { until, why } => Did::Waits { until, why },
-                _ => Did::Quiet,
-            };
-            return told(did, unwritten);
-        }
+        Decision::Wait { until, why } => return told(Did::Waits { until, why }, unwritten),
+        Decision::Quiet => return told(Did::Quiet, unwritten),
     };
     let Some((lock, last)) = lock else { return told(Did::WouldSend(message), None) };
     let observed = book.clone();

@@ -62,6 +62,9 @@ const DIFFERS: [&str; 3] = [UNREADABLE, "board-unwritable", "pass-failed"];
 /// Stands between what a need is about and what is so of that; see [`Need::about`].
 pub(crate) const WITH: &str = ": ";
 
+/// Those among them that a board in the making, or one pass without memory or room, makes for a moment: they are told once they last.
+pub(crate) const PASSING: [&str; 2] = [UNREADABLE, "pass-failed"];
+
 /// One thing that needs a person, however many tasks wait for it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Need {
@@ -264,7 +267,7 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
             next: entries.iter().filter_map(|e| e.until).min(),
             run,
             todo: todo(shared, &entries, named.unwrap_or_default()),
-            // One more task is no other matter, and a new try by a person is: it tells that what was mended was not it.
+            // One more task is the same matter. A new try by a person that failed is another one: what was mended was not the cause.
             asked: match shared {
                 Some(_) => Some(entries.iter().filter_map(|e| e.asked).max().unwrap_or(Time(0))),
                 None => first.asked,

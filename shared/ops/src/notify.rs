@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::doctor::{FAILING, Failing};
-use crate::needs::{Need, Now, REFUSED, SPLIT, WITH, is_of_gateway, lasting};
+use crate::needs::{Need, Now, PASSING, REFUSED, SPLIT, WITH, is_of_gateway, lasting};
 use base::quote;
 use base::reason::Reason;
 use base::time::{Time, words};
@@ -22,6 +22,8 @@ pub use message::Message;
 pub const BOOK: &str = "watchbill.told/1";
 /// Seconds for which something must be gone before it is told to be over. What comes back earlier is the same episode.
 const SETTLED: i64 = 300;
+/// Seconds for which some things must be so before they are told: until the next look, and no longer.
+const LASTED: i64 = 90;
 /// Seconds after which a person is told that something cannot be looked at.
 const UNSEEN: i64 = 600;
 /// Of so many things that cannot be looked at a message says why, and how much of each where there are several.
@@ -51,6 +53,9 @@ pub struct Book {
     /// Since when each of that could not; see [`unseen`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     unseen_each: BTreeMap<String, Time>,
+    /// Since when each of what may be over at the next look is so, while it was not told; by its key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    new: BTreeMap<String, Time>,
 }
 
 /// Something that needs a person, from its begin to its end.
@@ -113,8 +118,8 @@ pub enum Decision {
 impl Default for Book {
     fn default() -> Book {
         let (open, sent) = (Vec::new(), Vec::new());
-        let unseen_each = BTreeMap::new();
-        Book { schema: BOOK.into(), open, sent, doubt: None, failing: None, unseen: None, unseen_each }
+        let (unseen_each, new) = (BTreeMap::new(), BTreeMap::new());
+        Book { schema: BOOK.into(), open, sent, doubt: None, failing: None, unseen: None, unseen_each, new }
     }
 }
 
@@ -152,6 +157,11 @@ impl Book {
         let at = now.now;
         self.sent.retain(|sent| (0..HOUR).contains(&at.since(*sent)));
         self.unseen = unseen(now).next().map(|_| self.unseen.filter(|since| *since <= at).unwrap_or(at));
+        let was = std::mem::take(&mut self.new);
+        let since = |key: &String| was.get(key).copied().filter(|since| *since <= at).unwrap_or(at);
+        let new = now.needs.iter().filter(|n| PASSING.contains(&n.cause.as_str()));
+        let new = new.filter(|n| self.open.iter().all(|e| e.key != n.key));
+        self.new = new.map(|n| (n.key.clone(), since(&n.key))).collect();
         let was = std::mem::take(&mut self.unseen_each);
         // An earlier version kept one time for all.
         let first = self.unseen.filter(|_| was.is_empty());
@@ -188,6 +198,11 @@ impl Book {
             episode.asked = episode.asked.or(need.asked);
             episode.is_about(need, at);
         }
+    }
+
+    /// What was noted cannot be kept: so no later pass knows how long anything has lasted, and it is told now.
+    pub fn waits_for_nothing(&mut self) {
+        self.new.clear();
     }
 
     /// A message arrived that tells nothing.
@@ -229,7 +244,9 @@ impl Book {
         let needs = blind.iter().chain(&now.needs).filter(tells);
         let needs = needs.filter(|n| n.board.as_ref().is_none_or(|board| !elsewhere.contains(board)));
         let is_again = |key: &String| self.open.iter().any(|e| e.again && e.key == *key);
-        let began = |n: &&Need| !is_open(&n.key) || is_again(&n.key) || doubted_end(&n.key);
+        let has_lasted = |key: &String| self.new.get(key).is_none_or(|since| now.now.since(*since) >= LASTED);
+        let is_new = |key: &String| !is_open(key) && has_lasted(key);
+        let began = |n: &&Need| is_new(&n.key) || is_again(&n.key) || doubted_end(&n.key);
         let began = needs.filter(began).cloned().collect::<Vec<_>>();
         let is_over = |e: &&Episode| {
             let gone = e.gone.map(|gone| now.now.since(gone));

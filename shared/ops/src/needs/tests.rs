@@ -452,7 +452,7 @@ fn what_is_asked_again_is_dated_and_what_a_provider_refuses_by_the_new_tries_of_
     let never = NOW.since(Time(0));
     for (tries, newest) in [
         (&[None][..], never),
-        // One that joins is no other matter.
+        // One that joins is the same matter.
         (&[None, None], never),
         (&[Some(60), None, Some(90)], 60),
     ] {

@@ -234,9 +234,13 @@ fn what_cannot_be_looked_at_has_not_ended_and_is_told_after_ten_minutes() {
 fn a_board_that_is_not_read_keeps_its_episodes_and_one_that_is_gone_does_not() {
     let (mut book, target) = (Book::default(), anybody());
     pass(&mut book, &at(0, &["quota:default:moon"]), &target, Outcome::Accepted);
-    let mut unreadable = at(600, &["board-unreadable:default"]);
-    unreadable.boards.remove(0);
-    let decision = pass(&mut book, &unreadable, &target, Outcome::Accepted);
+    let unreadable = |seconds| {
+        let mut now = at(seconds, &["board-unreadable:default"]);
+        now.boards.remove(0);
+        now
+    };
+    assert_eq!(pass(&mut book, &unreadable(480), &target, Outcome::Accepted), Decision::Quiet, "not yet");
+    let decision = pass(&mut book, &unreadable(600), &target, Outcome::Accepted);
     assert_eq!(told(&decision), Some((vec!["board-unreadable:default"], vec![])));
     let mut lost = at(1_200, &[]);
     lost.boards.remove(0);
@@ -576,10 +580,34 @@ fn one_more_of_what_a_need_is_about_is_told_and_one_less_is_not() {
 }
 
 #[test]
+fn what_is_over_at_the_next_look_is_not_told() {
+    let target = anybody();
+    for key in ["pass-failed", "board-unreadable:other", "disk-low"] {
+        let is_passing = key != "disk-low";
+        let one = |book: &mut Book, seconds, keys: &[&str]| {
+            told(&pass(book, &at(seconds, keys), &target, Outcome::Accepted)).is_some()
+        };
+        let mut book = Book::default();
+        assert_eq!(one(&mut book, 0, &[key]), !is_passing, "{key}");
+        assert!(!one(&mut book, 120, &[]), "{key}");
+        assert_eq!(one(&mut book, 600, &[]), !is_passing, "{key}: only what was told is told to be over");
+        assert_eq!(one(&mut book, 1_200, &[key]), !is_passing, "{key}: it counts from its begin");
+        assert_eq!(one(&mut book, 1_200 + LASTED, &[key]), is_passing, "{key}");
+        assert!(!one(&mut book, 1_500, &[key]), "{key}");
+        // Where nothing can be kept it is told at once.
+        let mut book = Book::default();
+        book.observe(&at(0, &[key]), |_| true);
+        book.waits_for_nothing();
+        let decision = book.decide(&at(0, &[key]), &target, &BTreeSet::new());
+        assert_eq!(told(&decision), Some((vec![key], vec![])), "{key}");
+    }
+}
+
+#[test]
 fn one_fault_after_another_under_the_same_name_is_told() {
     let target = anybody();
     let at = |seconds: i64, what: &str| {
-        let mut now = at(seconds, if what.is_empty() { &[] } else { &["board-unreadable:night"] });
+        let mut now = at(seconds, if what.is_empty() { &[] } else { &["board-unwritable:night"] });
         now.needs.iter_mut().for_each(|n| n.about = [what.to_owned()].into());
         now
     };
