@@ -293,17 +293,12 @@ fn tell(
         Some(is_gone) => book.observe(now, is_gone),
         None => book.observe_only(now),
     }
-    let mut decision = book.decide(now, keys, elsewhere);
-    let is_quiet = !matches!(decision, Decision::Send(_));
-    let mut unwritten = None;
-    if lock.is_some() && is_quiet && book != before {
-        unwritten = books.write(target, &book).err();
-    }
+    let is_noted = lock.is_some() && book != before;
+    let unwritten = is_noted.then(|| books.write(target, &book).err()).flatten();
     if unwritten.is_some() {
         book.waits_for_nothing();
-        decision = book.decide(now, keys, elsewhere);
     }
-    let message = match decision {
+    let message = match book.decide(now, keys, elsewhere) {
         Decision::Send(message) => message,
         Decision::Wait { until, why } => return told(Did::Waits { until, why }, unwritten),
         Decision::Quiet => return told(Did::Quiet, unwritten),

@@ -33,7 +33,7 @@ const SYSTEM_STATE: &str = "/var/lib/watchbill";
 fn after_help() -> String {
     let each = WATCHED.map(|w| format!("{} every {}", w.program, words(w.every))).join(", ");
     format!(
-        "install starts `watchbill run` every {}, on every board that is there then, or on those of --db and --board: {each}. A second install changes nothing. \
+        "install starts `watchbill run` every {}, on every board that is there then, unless --db or --board name some: {each}. A second install changes nothing. \
          remove deletes only what install wrote.\n\n\
          Exit codes:\n  0   done, or nothing to do; status: all watchers are scheduled\n  1   you must run the printed commands, \
          a file exists that install did not write, or no cron daemon runs; status: a watcher is not scheduled\n  2   wrong usage\n  66  no such board, no systemd and no cron\n  \

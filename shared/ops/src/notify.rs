@@ -56,6 +56,9 @@ pub struct Book {
     /// Since when each of what may be over at the next look is so, while it was not told; by its key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     new: BTreeMap<String, Time>,
+    /// It cannot be written, so no later pass knows how long anything has lasted.
+    #[serde(skip)]
+    is_unkept: bool,
 }
 
 /// Something that needs a person, from its begin to its end.
@@ -119,7 +122,18 @@ impl Default for Book {
     fn default() -> Book {
         let (open, sent) = (Vec::new(), Vec::new());
         let (unseen_each, new) = (BTreeMap::new(), BTreeMap::new());
-        Book { schema: BOOK.into(), open, sent, doubt: None, failing: None, unseen: None, unseen_each, new }
+        let schema = BOOK.into();
+        Book {
+            schema,
+            open,
+            sent,
+            doubt: None,
+            failing: None,
+            unseen: None,
+            unseen_each,
+            new,
+            is_unkept: false,
+        }
     }
 }
 
@@ -203,6 +217,7 @@ impl Book {
     /// What was noted cannot be kept: so no later pass knows how long anything has lasted, and it is told now.
     pub fn waits_for_nothing(&mut self) {
         self.new.clear();
+        self.is_unkept = true;
     }
 
     /// A message arrived that tells nothing.
@@ -279,9 +294,9 @@ impl Book {
 
     /// That something cannot be looked at, once that has lasted.
     fn blind(&self, now: &Now) -> Option<Need> {
-        let since = self.unseen.filter(|since| now.now.since(*since) >= UNSEEN)?;
-        let has_lasted =
-            |name: &str| self.unseen_each.get(name).is_some_and(|since| now.now.since(*since) >= UNSEEN);
+        let is_long = |since: Time| self.is_unkept || now.now.since(since) >= UNSEEN;
+        let since = self.unseen.filter(|since| is_long(*since))?;
+        let has_lasted = |name: &str| self.unseen_each.get(name).is_some_and(|since| is_long(*since));
         let mut said: Vec<(String, &str)> = Vec::new();
         for (name, what) in unseen(now) {
             if said.iter().all(|(other, _)| *other != name) {
@@ -306,7 +321,10 @@ impl Book {
         Some(Need {
             key: "unseen".into(),
             cause: "unseen".into(),
-            says: format!("not everything could be looked at for {}: {what}", words(now.now.since(since))),
+            says: match now.now.since(since) {
+                0 => format!("not everything could be looked at: {what}"),
+                seconds => format!("not everything could be looked at for {}: {what}", words(seconds)),
+            },
             since: Some(since),
             run: Some("watchbill doctor".into()),
             about: said.into_iter().map(|(name, _)| name).filter(|_| is_named).collect(),

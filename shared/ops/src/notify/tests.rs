@@ -601,6 +601,13 @@ fn what_is_over_at_the_next_look_is_not_told() {
         let decision = book.decide(&at(0, &[key]), &target, &BTreeSet::new());
         assert_eq!(told(&decision), Some((vec![key], vec![])), "{key}");
     }
+    let mut lost = at(0, &[]);
+    lost.unknown.push("the server does not answer".into());
+    let mut book = Book::default();
+    book.observe(&lost, |_| true);
+    assert_eq!(book.decide(&lost, &target, &BTreeSet::new()), Decision::Quiet);
+    book.waits_for_nothing();
+    assert!(matches!(book.decide(&lost, &target, &BTreeSet::new()), Decision::Send(_)));
 }
 
 #[test]
