@@ -564,6 +564,23 @@ fn a_command_that_its_wrapper_puts_into_the_background_is_the_worker() {
         fs::write(d.folder.join("stop"), "").unwrap();
         assert_eq!((harness.0.wait().unwrap().code(), d.status().as_str()), (Some(code), status));
     }
+    // A subshell has the arguments of its script. Here `setsid` is no wrapper that ends at once.
+    for wrapper in [&["setsid", "-w"][..], &["timeout", "1h", "setsid"]] {
+        let d = Desk::new();
+        let agent = d.folder.join("agent");
+        fs::write(
+            &agent,
+            "#!/bin/sh\n( while [ ! -e stop ]; do sleep 0.1; done ) > /dev/null 2>&1 &\nsleep 1\n",
+        )
+        .unwrap();
+        assert!(Command::new("chmod").arg("+x").arg(&agent).status().unwrap().success());
+        let mut command = d.b.command("board");
+        command.arg("--db").arg(&d.b.db).args(["run", "--assignee", "luna", "--"]).args(wrapper).arg(&agent);
+        let said = ran(command.current_dir(&d.folder));
+        fs::write(d.folder.join("stop"), "").unwrap();
+        assert_eq!((said.code, d.status().as_str()), (0, "done"), "{wrapper:?}: {said:?}");
+        assert!(!said.err.contains("in the background"), "{said:?}");
+    }
     // Another process that a command leaves is told.
     let d = Desk::new();
     let said = d.run("setsid sleep 600 > /dev/null 2>&1 & echo $! > left");

@@ -262,11 +262,6 @@ impl Standing {
             let seen = look::board(id, &mut tools, When::Doubted);
             let mut findings = doctor::board(&seen, config, here.now);
             findings.extend(look::unwatched(&watchers, &seen, here.now));
-            // Another process may have it for a moment: that is told once it lasts, as of all that cannot be looked at.
-            if let Some(e) = seen.read.as_ref().err().filter(|e| e.kind == Kind::Busy) {
-                findings.retain(|f| f.id != "board-unreadable");
-                standing.faults.push(e.clone());
-            }
             let open = seen.read.as_ref().map_or(0, |read| read.open);
             // That a board cannot be read, or is damaged, is one of the findings.
             let mut faulty = |e: &Error| standing.faults.extend((e.kind != Kind::Damaged).then(|| e.clone()));

@@ -209,6 +209,12 @@ impl Host {
         matches!(state, Some("T" | "t"))
     }
 
+    /// Whether a process began a session of its own (setsid(2)), by its number in our own pid namespace.
+    pub fn leads_session(&self, pid: i64) -> bool {
+        let id = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+        id.is_some_and(|id| rustix::process::getsid(Some(id)) == Ok(id))
+    }
+
     /// The arguments of a process; none where they cannot be read.
     pub fn words_of(&self, pid: i64) -> Vec<OsString> {
         proc::words(&self.proc, pid)

@@ -5,11 +5,11 @@ pub mod passes;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::Metadata;
+use std::fs::{FileTimes, Metadata};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params};
 use rustix::fs::Access;
@@ -37,6 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Files that another process held for so long, with when that was: this program does not wait for them again within a minute.
 static HELD: Mutex<BTreeMap<PathBuf, Instant>> = Mutex::new(BTreeMap::new());
 const AGAIN: Duration = Duration::from_secs(60);
+/// A pass came lately if it did within so many seconds.
+const LATELY: i64 = 600;
 
 /// Seconds after which the cursor of a log that was not looked at is forgotten: Hermes itself deletes a log by then.
 const LOG_AGE: i64 = 30 * DAY;
@@ -308,10 +310,15 @@ impl Cache {
         done.err().map(|e| format!("{}: {e}; {FORGOTTEN}", path.display()))
     }
 
-    /// Since when no pass could write the file because another process holds it.
-    pub fn held_since(path: &Path) -> Option<Time> {
-        let since = held_mark(path).metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-        i64::try_from(since.as_secs()).ok().map(Time)
+    /// For how many seconds no pass could write the file because another process held it: from the first one to the last one, where that
+    /// was lately. What no pass tried, as while the machine was off, does not count.
+    pub fn held_for(path: &Path, now: Time) -> Option<i64> {
+        let mark = held_mark(path).metadata().ok()?;
+        let at = |time: std::io::Result<SystemTime>| {
+            i64::try_from(time.ok()?.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()
+        };
+        let (first, last) = (at(mark.modified())?, at(mark.accessed())?);
+        (now.since(Time(last)) < LATELY).then(|| (last - first).max(0))
     }
 
     fn write(&self, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
@@ -483,8 +490,10 @@ fn noted_write<T>(
         Ok(_) => drop(std::fs::remove_file(&mark)),
         Err(e) if e.downcast_ref().is_some_and(is_busy) => {
             note_held(path);
-            // As old as it is when it is made first.
-            drop(std::fs::File::options().write(true).create_new(true).mode(0o600).open(&mark));
+            // Its content was changed when it was made, and it was accessed last now.
+            let file =
+                std::fs::File::options().write(true).create(true).truncate(false).mode(0o600).open(&mark);
+            drop(file.and_then(|file| file.set_times(FileTimes::new().set_accessed(SystemTime::now()))));
         }
         Err(_) => {}
     }
@@ -717,7 +726,8 @@ mod tests {
             c.sight(key, Time(5));
             c.save().unwrap_or_default()
         };
-        assert_eq!((saved("a").as_str(), Cache::held_since(&path)), ("", None));
+        let held = || Cache::held_for(&path, Time::of_clock());
+        assert_eq!((saved("a").as_str(), held()), ("", None));
         for hold in ["BEGIN EXCLUSIVE", "BEGIN IMMEDIATE"] {
             let other = Connection::open(&path).unwrap();
             other.execute_batch(hold).unwrap();
@@ -726,13 +736,18 @@ mod tests {
             assert!(saved("c").contains("locked"), "{hold}");
             Cache::open(Some(path.clone())).log("k");
             assert!(began.elapsed() < 2 * PATIENCE, "{hold}: {:?}", began.elapsed());
-            assert!(Cache::held_since(&path).is_some_and(|at| at.0 > 1_700_000_000), "{hold}");
+            assert_eq!(held(), Some(0), "{hold}");
+            // The first one was half an hour ago.
+            let since = SystemTime::now() - Duration::from_secs(1_800);
+            let mark = std::fs::File::options().write(true).open(held_mark(&path)).unwrap();
+            mark.set_times(FileTimes::new().set_accessed(since).set_modified(since)).unwrap();
+            assert_eq!(held(), None, "{hold}: no pass tried since");
             // A pass that has nothing to write says nothing of it while it lasts.
             assert_eq!(Cache::open(Some(path.clone())).save(), None);
-            assert!(Cache::held_since(&path).is_some(), "{hold}");
+            assert!(held().is_some_and(|seconds| (1_799..1_860).contains(&seconds)), "{hold}");
             drop(other);
             assert_eq!(Cache::open(Some(path.clone())).save(), None);
-            assert_eq!(Cache::held_since(&path), None, "{hold}");
+            assert_eq!(held(), None, "{hold}");
             assert_eq!(saved(hold), "", "{hold}");
         }
         assert!(Cache::open(Some(path)).was_sighted("BEGIN IMMEDIATE"));

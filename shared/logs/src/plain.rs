@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::session::{push_newest, words};
-use super::signal::MAX_WORDS;
+use super::signal::{MAX_WORDS, kept};
 use super::{Evidence, Format, Line, LogEnd, Signal, SignalKind};
 use crate::reset_time::reset_time;
 use base::cause::Cause;
@@ -176,7 +176,7 @@ impl Format for Reader {
             self.open = None;
         }
         if !line.text.trim().is_empty() {
-            push_newest(&mut self.newest, clip_words(line.text, MAX_WORDS).to_owned(), QUOTED);
+            push_newest(&mut self.newest, clip_words(line.text, 4 * MAX_WORDS).to_owned(), QUOTED);
         }
         // A line too long to be kept is data.
         if line.text.trim().is_empty() || !line.is_cut && self.goes_on(line, out) {
@@ -221,7 +221,8 @@ impl Format for Reader {
         if self.end() != LogEnd::NoEvidence {
             return Vec::new();
         }
-        let all = self.newest.iter().map(|line| words(line, MAX_WORDS));
+        // A key is known before it is cut.
+        let all = self.newest.iter().map(|line| kept(&words(line, 4 * MAX_WORDS)));
         all.filter(|line| !line.is_empty()).collect()
     }
 }

@@ -61,6 +61,9 @@ pub struct Finding {
     /// The one command that mends it, where there is one for this machine.
     #[serde(skip)]
     pub mends: Option<Mends>,
+    /// What it names beside that, where one more of these is another matter.
+    #[serde(skip)]
+    pub also: Vec<String>,
 }
 
 impl Finding {
@@ -70,7 +73,8 @@ impl Finding {
         about: impl fmt::Display,
         what: impl fmt::Display,
     ) -> Finding {
-        Finding { id, severity, about: about.to_string(), what: what.to_string(), todo: None, mends: None }
+        let (about, what) = (about.to_string(), what.to_string());
+        Finding { id, severity, about, what, todo: None, mends: None, also: Vec::new() }
     }
 
     fn ok(id: &'static str, about: impl fmt::Display, what: impl fmt::Display) -> Finding {

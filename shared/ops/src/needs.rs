@@ -174,10 +174,12 @@ pub fn in_one_line<'t>(all: impl IntoIterator<Item = (&'t str, &'t str)>) -> Str
 }
 
 /// What a finding is about: where one fault may follow another one under the same name, with what is so.
-fn about(f: &Finding) -> String {
-    match DIFFERS.contains(&f.id) {
-        true => format!("{}{WITH}{}", f.about, lasting(&f.what)),
-        false => f.about.clone(),
+fn about(f: &Finding) -> Vec<String> {
+    let with = |more: &str| format!("{}{WITH}{more}", f.about);
+    match (f.also.as_slice(), DIFFERS.contains(&f.id)) {
+        ([], true) => vec![with(&lasting(&f.what))],
+        ([], false) => vec![f.about.clone()],
+        (also, _) => also.iter().map(|more| with(more)).collect(),
     }
 }
 
@@ -198,7 +200,7 @@ pub fn of_findings(findings: &[Finding], board: Option<&str>) -> Vec<Need> {
         says: in_one_line(kind.iter().map(|f| (f.about.as_str(), f.what.as_str()))),
         run: kind[0].mends.map(|m| m.run.to_owned()),
         todo: kind[0].mends.map(|m| m.todo.to_owned()).or_else(|| kind[0].todo.clone()),
-        about: kind.iter().map(|f| about(f)).collect(),
+        about: kind.iter().flat_map(|f| about(f)).collect(),
         ..Need::default()
     };
     kinds.into_iter().map(need).collect()

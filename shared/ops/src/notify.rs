@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::doctor::{FAILING, Failing};
 use crate::needs::{Need, Now, PASSING, REFUSED, SPLIT, WITH, is_of_gateway, lasting};
+use base::names::is_task_id;
 use base::quote;
 use base::reason::Reason;
 use base::time::{Time, words};
@@ -53,9 +54,9 @@ pub struct Book {
     /// Since when each of that could not; see [`unseen`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     unseen_each: BTreeMap<String, Time>,
-    /// Since when each of what may be over at the next look is so, while it was not told; by its key.
+    /// What may be over at the next look, while it was not told, by its key: since when it is so, and when it was seen last.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    new: BTreeMap<String, Time>,
+    new: BTreeMap<String, (Time, Time)>,
     /// It cannot be written, so no later pass knows how long anything has lasted.
     #[serde(skip)]
     is_unkept: bool,
@@ -171,11 +172,12 @@ impl Book {
         let at = now.now;
         self.sent.retain(|sent| (0..HOUR).contains(&at.since(*sent)));
         self.unseen = unseen(now).next().map(|_| self.unseen.filter(|since| *since <= at).unwrap_or(at));
-        let was = std::mem::take(&mut self.new);
-        let since = |key: &String| was.get(key).copied().filter(|since| *since <= at).unwrap_or(at);
-        let new = now.needs.iter().filter(|n| PASSING.contains(&n.cause.as_str()));
-        let new = new.filter(|n| self.open.iter().all(|e| e.key != n.key));
-        self.new = new.map(|n| (n.key.clone(), since(&n.key))).collect();
+        // Of several that make passes in turn, each second look may see none that failed.
+        self.new.retain(|_, (since, seen)| *since <= at && (0..SETTLED).contains(&at.since(*seen)));
+        for need in now.needs.iter().filter(|n| PASSING.contains(&n.cause.as_str())) {
+            self.new.entry(need.key.clone()).or_insert((at, at)).1 = at;
+        }
+        self.new.retain(|key, _| self.open.iter().all(|e| e.key != *key));
         let was = std::mem::take(&mut self.unseen_each);
         // An earlier version kept one time for all.
         let first = self.unseen.filter(|_| was.is_empty());
@@ -259,7 +261,8 @@ impl Book {
         let needs = blind.iter().chain(&now.needs).filter(tells);
         let needs = needs.filter(|n| n.board.as_ref().is_none_or(|board| !elsewhere.contains(board)));
         let is_again = |key: &String| self.open.iter().any(|e| e.again && e.key == *key);
-        let has_lasted = |key: &String| self.new.get(key).is_none_or(|since| now.now.since(*since) >= LASTED);
+        let has_lasted =
+            |key: &String| self.new.get(key).is_none_or(|(since, _)| now.now.since(*since) >= LASTED);
         let is_new = |key: &String| !is_open(key) && has_lasted(key);
         let began = |n: &&Need| is_new(&n.key) || is_again(&n.key) || doubted_end(&n.key);
         let began = needs.filter(began).cloned().collect::<Vec<_>>();
@@ -435,6 +438,8 @@ impl Episode {
 
     /// Takes note of what it is about now.
     fn is_about(&mut self, need: &Need, now: Time) {
+        // What comes back after that counts as told no more, also at its second look.
+        self.about.retain(|_, gone| gone.is_none_or(|gone| now.since(gone) < HOUR));
         for (name, gone) in &mut self.about {
             let was = gone.filter(|gone| *gone <= now);
             *gone = (!need.about.contains(name)).then_some(was.unwrap_or(now));
@@ -454,12 +459,13 @@ fn renamed(episodes: &mut Vec<Episode>, needs: &[&Need]) {
     };
     let of_board = |n: &Need, e: &Episode| {
         let board = e.key.strip_prefix(&n.cause).and_then(|board| board.strip_prefix(':'));
-        board.is_some_and(|board| n.about.contains(board))
+        let is_about = |board: &str| n.about.contains(board) || e.about.keys().any(|b| n.about.contains(b));
+        board.is_some_and(is_about)
     };
     let before = std::mem::take(episodes);
     for e in before {
         let of_it = |n: &&&Need| n.key.rsplit_once(':').is_some_and(|(key, _)| key == e.key);
-        // It had one for each board of a gateway.
+        // It had one for each board of a gateway; and the first board of a root may go, whose name the key has.
         let joined = needs.iter().find(|n| is_of_gateway(&n.cause) && of_board(n, &e));
         if let Some(need) = joined.filter(|_| needs.iter().all(|n| n.key != e.key)) {
             episodes.push(Episode { key: need.key.clone(), ..e });
@@ -490,7 +496,7 @@ fn unseen(now: &Now) -> impl Iterator<Item = (String, &str)> {
     let of_boards = now.boards.iter().flat_map(|b| b.unknown.iter().map(|what| (b.board.as_str(), what)));
     none.chain(of_boards).map(|(board, what)| {
         // No more than what it is: why may be long, and cut off.
-        let mut of_no_task = what.split_whitespace().filter(|word| !word.contains("t_"));
+        let mut of_no_task = what.split_whitespace().filter(|word| !is_task_id(word.trim_end_matches(':')));
         let mut of_it: Vec<&str> = Vec::new();
         while !of_it.last().is_some_and(|word| word.ends_with(':')) {
             let Some(word) = of_no_task.next() else { break };

@@ -530,7 +530,9 @@ impl Hand<'_> {
         let worker = if status.success() {
             match on.worker {
                 Some(pid) => left.contains(&pid).then_some(pid),
-                None => left.into_iter().find(|pid| is_wrapped(&host.words_of(*pid), &work.gate.line)),
+                None => left.into_iter().find(|pid| {
+                    host.leads_session(*pid) && is_wrapped(&host.words_of(*pid), &work.gate.line)
+                }),
             }
         } else {
             let Ok(named) = host.left_by_run(&work.task, work.run) else { return false };
@@ -1012,7 +1014,7 @@ pub(crate) fn runnable(command: &OsStr) -> Result<()> {
 }
 
 /// Whether the arguments of a process are those of what `setsid` was to start: it forks where it leads a process group (setsid(1)), as each
-/// command here does and none does at a prompt. A script has its interpreter, and the options of that one, in its front.
+/// command here does and none does at a prompt. A subshell of that has the same ones, and leads no session. A script has its interpreter, and the options of that one, in its front.
 fn is_wrapped(words: &[OsString], line: &[OsString]) -> bool {
     let name_of = |word: &OsString| Path::new(word).file_name().map(OsStr::to_owned);
     let Some(at) = line.iter().position(|word| Path::new(word).file_name() == Some(OsStr::new("setsid")))

@@ -158,6 +158,7 @@ mod tests {
             what: what.into(),
             todo: Some(what.into()),
             mends: None,
+            also: Vec::new(),
         });
         let whole = whole("1", Time(0), &found, &[], &[]);
         let text = text(whole, None);

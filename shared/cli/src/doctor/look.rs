@@ -91,7 +91,7 @@ pub(crate) fn state(place: Option<&Path>, refused: Option<&str>, now: Time) -> S
         let file = place.filter(|f| f.exists() && !is_writable(f));
         file.map(|f| format!("{} cannot be written", f.display()))
     };
-    let held = place.and_then(|file| Some((file.to_path_buf(), now.since(Cache::held_since(file)?))));
+    let held = place.and_then(|file| Some((file.to_path_buf(), Cache::held_for(file, now)?)));
     StateSeen { refused: refused.map(str::to_owned).or_else(locked).or_else(file), folder, held }
 }
 

@@ -136,6 +136,11 @@ impl WatcherSeen {
         (!said.is_empty()).then(|| format!("{}{more}", said.join(", ")))
     }
 
+    /// Each of these: a board and the exit code.
+    fn failures(&self) -> Vec<String> {
+        self.failed.iter().map(|(board, code)| format!("{board} {code}")).collect()
+    }
+
     /// What starts it for these boards: timers of other users are not counted.
     fn ours(&self) -> impl Iterator<Item = &Starter> {
         self.starters.iter().filter(|s| s.other_user.is_none())
@@ -339,7 +344,7 @@ fn passed(w: &WatcherSeen, cron_runs: Option<bool>, now: Time) -> Option<Finding
         Some(1) => match w.failed_on() {
             Some(on) => {
                 let what = format!("its last pass, {ago} ago, ended with {on}");
-                Finding::error("pass-failed", name, what).todo(todo)
+                Finding { also: w.failures(), ..Finding::error("pass-failed", name, what).todo(todo) }
             }
             None => {
                 let what =
@@ -370,8 +375,9 @@ fn failed(w: &WatcherSeen, starter: &Starter, ended: &Ended, now: Time) -> Findi
     let on = w.failed_on().filter(|_| ended.status == 1 && starter.last.is_some_and(is_its_own));
     let make = if ended.status == 1 && on.is_none() { Finding::warning } else { Finding::error };
     let on = on.map(|on| format!(" ({on})")).unwrap_or_default();
-    make("pass-failed", name, &format!("its last start{ago} failed: {why}{on}"))
-        .todo(format!("read {}", log(w)))
+    let also = if on.is_empty() { Vec::new() } else { w.failures() };
+    let made = make("pass-failed", name, &format!("its last start{ago} failed: {why}{on}"));
+    Finding { also, ..made.todo(format!("read {}", log(w))) }
 }
 
 #[cfg(test)]

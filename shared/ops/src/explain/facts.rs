@@ -311,8 +311,18 @@ impl Facts {
     pub(crate) fn retried(&self) -> Option<Time> {
         let runs = || self.detail.runs.iter().map(|run| run.started_at);
         let is_between = |at: Time| runs().any(|run| run < at) && runs().any(|run| run >= at);
-        let is_retry = |e: &&Event| authorship::starts_anew(&self.detail, e) && is_between(e.at);
-        self.detail.events.iter().rev().find(is_retry).map(|e| e.at)
+        // The answer to its worker's question is none.
+        let is_stop =
+            |e: &&Event| matches!(e.kind, EventKind::Blocked | EventKind::GaveUp | EventKind::Scheduled);
+        let is_question = |e: &Event| e.kind == EventKind::Blocked && e.by().is_none();
+        let events = &self.detail.events;
+        let is_retry = |nth: &usize| {
+            let e = &events[*nth];
+            authorship::starts_anew(&self.detail, e)
+                && is_between(e.at)
+                && !events[..*nth].iter().rev().find(is_stop).is_some_and(is_question)
+        };
+        (0..events.len()).rev().find(is_retry).map(|nth| events[nth].at)
     }
 
     /// When a person was asked last, as it stands: it, or its stopped card, was blocked or sent to triage then.

@@ -970,6 +970,12 @@ fn a_new_try_is_one_by_a_person_that_ended_like_the_one_before() {
         (vec![person()], &[300], false, "it never failed before"),
         (vec![], &[900, 300], false, "it was tried by itself"),
         (vec![unblocked(json!({"by": "heal"}))], &[900, 300], false, "a watcher is nobody"),
+        (
+            vec![event("blocked", 700, json!({"kind": "needs_input"})), person()],
+            &[900, 300],
+            false,
+            "its question was answered",
+        ),
     ] {
         let mut f = task(Status::Blocked, events);
         f.detail.runs =

@@ -12,7 +12,7 @@ const NOW: Time = Time(1_795_239_000);
 
 fn finding(id: &'static str, about: &str, what: &str, todo: &str) -> Finding {
     let (about, what, todo) = (about.to_owned(), what.to_owned(), Some(todo.to_owned()));
-    Finding { id, severity: Severity::Error, about, what, todo, mends: None }
+    Finding { id, severity: Severity::Error, about, what, todo, mends: None, also: Vec::new() }
 }
 
 fn entry(id: &str, title: &str, says: &str) -> Entry {

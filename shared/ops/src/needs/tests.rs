@@ -16,6 +16,7 @@ fn finding(severity: Severity, id: &'static str, about: &str, what: &str) -> Fin
         what: what.into(),
         todo: Some("watchbill timers install".into()),
         mends: None,
+        also: Vec::new(),
     }
 }
 

@@ -104,7 +104,7 @@ impl CardWriter<'_> {
         let from = s.reading.file.as_deref().and_then(|file| match (&t.evidence, &s.reading.end) {
             (Some(e), _) => Some(format!("{file}, byte {}", e.offset)),
             (None, LogEnd::NoEvidence) if !s.reading.last_words.is_empty() => {
-                Some(format!("{file}, of which no line is known"))
+                Some(format!("{file}, its last lines"))
             }
             _ => None,
         });

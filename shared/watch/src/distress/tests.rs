@@ -212,7 +212,7 @@ fn the_last_lines_of_a_log_of_which_none_is_known_are_quoted() {
     s.reading.last_words = vec!["Traceback".into(), "no such lamp".into()];
     s.detail.events.push(event("watchbill_escalated", 900, json!({"by": "heal"})));
     let text = body(&one(s.clone()).steps[0]);
-    assert!(text.contains("Source: /l/t_00000001.log, of which no line is known\n"), "{text}");
+    assert!(text.contains("Source: /l/t_00000001.log, its last lines\n"), "{text}");
     assert!(text.contains("Traceback\n") && text.contains("no such lamp\n"), "{text}");
     s.reading.last_words.clear();
     assert!(!body(&one(s).steps[0]).contains("Source: "));

@@ -13,7 +13,7 @@ use board::{Detail, Event, EventKind, HandOver, NewTask, Rule, Status};
 use card::{self, Blocker, Distress, State as Work};
 use config::span::seconds;
 use logs::provider::Id;
-use logs::provider::ledger::{Entry, News, Sighting, State};
+use logs::provider::ledger::{News, Sighting, State};
 use policy::authorship::{self, our_hold};
 use policy::cards::answer;
 use policy::cards::identity::{self, since_card};
@@ -153,26 +153,13 @@ impl<'a> Rules<'a> {
     }
 
     /// What no time mends, of a task that heal held for it: a refused key, or a used-up quota without a stated end. Another profile or new
-    /// settings do, and so does an attempt of others that was answered since.
+    /// settings do. That others were answered does not: they may have another account or model.
     fn lasting(&self, d: &Detail) -> Option<Cause> {
         let (event, hold) = our_hold(d)?;
         let cause = authorship::cause_in(hold).filter(|cause| Lacking::of(*cause).is_some())?;
-        let is_mended = (cause == Cause::Quota && stated_end(d).is_some())
-            || is_given(d)
-            || self.has_new_settings(d)
-            || self.answers_again(d, cause);
+        let is_mended =
+            (cause == Cause::Quota && stated_end(d).is_some()) || is_given(d) || self.has_new_settings(d);
         (!is_routed(event) && !is_mended).then_some(cause)
-    }
-
-    /// Whether the key or the provider that a task asks was answered after it last refused for this cause.
-    fn answers_again(&self, d: &Detail, cause: Cause) -> bool {
-        let worker = self.router.worker(&d.task);
-        let id = worker.id();
-        let its = |e: &&Entry| match e.cause {
-            Cause::Credential => e.is_key_of(&worker.name, &id),
-            _ => e.id.is_same(&id),
-        };
-        self.router.entries().iter().filter(its).any(|e| e.cause == cause && e.good.is_some())
     }
 
     /// First: another profile, in the fallback order.
