@@ -444,8 +444,10 @@ impl Episode {
             let was = gone.filter(|gone| *gone <= now);
             *gone = (!need.about.contains(name)).then_some(was.unwrap_or(now));
         }
-        if self.about.is_empty() {
-            self.about = need.about.iter().map(|name| (name.clone(), None)).collect();
+        // One more board behind a gateway is the same matter; by it the episode is known where the first one goes.
+        if self.about.is_empty() || is_of_gateway(&need.cause) {
+            let new = need.about.iter().filter(|name| !self.about.contains_key(*name));
+            self.about.extend(new.map(|name| (name.clone(), None)).collect::<Vec<_>>());
         }
     }
 }

@@ -524,6 +524,8 @@ mod tests {
             let found = watchers(&[seen()], cron, now);
             assert_eq!(found[1].severity, want.0, "{found:?}");
             assert!(found[1].what.ends_with(want.1), "{found:?}");
+            let also: Vec<String> = failed.iter().map(|(board, code)| format!("{board} {code}")).collect();
+            assert_eq!(found[1].also, if exit == 1 { also } else { Vec::new() }, "{found:?}");
             // systemd says of the same pass only that it ended with 1.
             let ended = Ended { result: "exit-code".into(), status: exit };
             let starter = |ago: i64| Starter {

@@ -601,6 +601,17 @@ fn what_is_over_at_the_next_look_is_not_told() {
         let decision = book.decide(&at(0, &[key]), &target, &BTreeSet::new());
         assert_eq!(told(&decision), Some((vec![key], vec![])), "{key}");
     }
+    // Of two that make passes in turn, each second look sees none that failed.
+    let mut book = Book::default();
+    for (seconds, keys, is_told) in [
+        (0, &["pass-failed"][..], false),
+        (120, &[], false),
+        (240, &["pass-failed"], true),
+        (360, &[], false),
+    ] {
+        let decision = pass(&mut book, &at(seconds, keys), &target, Outcome::Accepted);
+        assert_eq!(told(&decision).is_some(), is_told, "{seconds}");
+    }
     let mut lost = at(0, &[]);
     lost.unknown.push("the server does not answer".into());
     let mut book = Book::default();
@@ -630,6 +641,10 @@ fn one_fault_after_another_under_the_same_name_is_told() {
         (840, "night: empty", true),
         (960, "night: lost", false),
         (1_080, "night: lost", false),
+        (9_000, "night: lost", false),
+        // It is back hours later.
+        (9_120, "night: empty", false),
+        (9_240, "night: empty", true),
     ] {
         let decision = pass(&mut book, &at(seconds, what), &target, Outcome::Accepted);
         assert_eq!(told(&decision).is_some(), is_told, "{seconds}: {decision:?}");
@@ -687,6 +702,9 @@ fn one_more_board_behind_a_gateway_is_not_told_nor_what_an_earlier_version_told_
             let now = at(seconds, "dispatcher-absent:default", boards);
             assert_eq!(pass(&mut book, &now, &target, Outcome::Accepted), Decision::Quiet, "{first}");
         }
+        // The first board of the root went.
+        let now = at(800, "dispatcher-absent:third", &["third"]);
+        assert_eq!(pass(&mut book, &now, &target, Outcome::Accepted), Decision::Quiet, "{first}");
     }
 }
 
