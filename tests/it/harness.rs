@@ -564,7 +564,7 @@ fn a_command_that_its_wrapper_puts_into_the_background_is_the_worker() {
         fs::write(d.folder.join("stop"), "").unwrap();
         assert_eq!((harness.0.wait().unwrap().code(), d.status().as_str()), (Some(code), status));
     }
-    // A subshell has the arguments of its script. Here `setsid` is no wrapper that ends at once.
+    // A subshell has the arguments of its script. Here `setsid` ends when the agent does.
     for wrapper in [&["setsid", "-w"][..], &["timeout", "1h", "setsid"]] {
         let d = Desk::new();
         let agent = d.folder.join("agent");

@@ -311,7 +311,7 @@ impl Facts {
     pub(crate) fn retried(&self) -> Option<Time> {
         let runs = || self.detail.runs.iter().map(|run| run.started_at);
         let is_between = |at: Time| runs().any(|run| run < at) && runs().any(|run| run >= at);
-        // The answer to its worker's question is none.
+        // Not where a person answered its worker's question.
         let is_stop =
             |e: &&Event| matches!(e.kind, EventKind::Blocked | EventKind::GaveUp | EventKind::Scheduled);
         let is_question = |e: &Event| e.kind == EventKind::Blocked && e.by().is_none();
