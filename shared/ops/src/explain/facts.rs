@@ -314,7 +314,7 @@ impl Facts {
         // Not where a person answered its worker's question.
         let is_stop =
             |e: &&Event| matches!(e.kind, EventKind::Blocked | EventKind::GaveUp | EventKind::Scheduled);
-        let is_question = |e: &Event| e.kind == EventKind::Blocked && e.by().is_none();
+        let is_question = |e: &Event| e.kind == EventKind::Blocked && !authorship::is_ours(e);
         let events = &self.detail.events;
         let is_retry = |nth: &usize| {
             let e = &events[*nth];

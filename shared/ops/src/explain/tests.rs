@@ -971,10 +971,16 @@ fn a_new_try_is_one_by_a_person_that_ended_like_the_one_before() {
         (vec![], &[900, 300], false, "it was tried by itself"),
         (vec![unblocked(json!({"by": "heal"}))], &[900, 300], false, "a watcher is nobody"),
         (
-            vec![event("blocked", 700, json!({"kind": "needs_input"})), person()],
+            vec![event("blocked", 700, json!({"kind": "needs_input", "by": "board"})), person()],
             &[900, 300],
             false,
             "its question was answered",
+        ),
+        (
+            vec![event("blocked", 700, json!({"by": "heal"})), person()],
+            &[900, 300],
+            true,
+            "heal had blocked it",
         ),
     ] {
         let mut f = task(Status::Blocked, events);
