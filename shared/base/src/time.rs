@@ -12,6 +12,8 @@ pub struct Time(pub i64);
 
 /// Seconds of a day.
 pub const DAY: i64 = 86_400;
+/// Seconds of an hour.
+pub const HOUR: i64 = 3_600;
 
 /// A time above this is not in seconds.
 pub const LAST_SECOND: i64 = 100_000_000_000;

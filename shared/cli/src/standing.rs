@@ -92,13 +92,27 @@ pub(super) fn stoppers(
     if watchers.is_empty() {
         return Vec::new();
     }
-    let starters = StartersSeen { lingers: None, cron_runs: eyes.cron_runs() };
-    let mut found = doctor::watchers(&watchers, starters, here.now);
-    found.extend(doctor::targets(&look::targets(place.as_deref(), config), here.now));
-    found.push(doctor::state(&look::state(place.as_deref(), cache.refused(), here.now)));
     let folders: Vec<PathBuf> = state.map(Path::to_path_buf).into_iter().collect();
+    let mut found = of_watchers(&watchers, &eyes, config, (place.as_deref(), cache.refused()), here.now);
     found.extend(look::disks(&folders).iter().map(doctor::disk));
     needs::of_findings(&found, None)
+}
+
+/// What is found of the watchers, of those who are told, and of the state file. `place`, `refused`: where that is,
+/// and why it is not used, if so.
+fn of_watchers(
+    watchers: &[WatcherSeen],
+    eyes: &Eyes<'_>,
+    config: &Config,
+    (place, refused): (Option<&Path>, Option<&str>),
+    now: Time,
+) -> Vec<Finding> {
+    let starters = StartersSeen { lingers: None, cron_runs: eyes.cron_runs() };
+    let targets = doctor::targets(&look::targets(place, config), now);
+    // A user who starts no watcher needs no state.
+    let is_used = watchers.iter().any(WatcherSeen::is_started);
+    let state = is_used.then(|| doctor::state(&look::state(place, refused, now)));
+    doctor::watchers(watchers, starters, now).into_iter().chain(targets).chain(state).collect()
 }
 
 /// What needs a person where the configuration is refused: nothing runs, and no board can be looked at.
@@ -235,17 +249,11 @@ impl Standing {
         let eyes = Eyes::new(state, metrics, common.root(config).as_deref());
         let awake = Awake::of(tools.cache, &here.host, here.now);
         let mut watchers = eyes.watchers(false, !config.notify.is_empty(), awake);
-        let starters = StartersSeen { lingers: None, cron_runs: eyes.cron_runs() };
-        let targets = look::targets(place.as_deref(), config);
-        // A user who starts no watcher needs no state.
-        let is_used = watchers.iter().any(WatcherSeen::is_started);
-        let refused =
-            is_used.then(|| doctor::state(&look::state(place.as_deref(), tools.cache.refused(), here.now)));
         let mut standing = Standing {
             now: here.now,
             since: here.now.plus(-span),
             host: here.host.called(),
-            machine: doctor::targets(&targets, here.now).into_iter().chain(refused).collect(),
+            machine: Vec::new(),
             overdue: watchers.iter().filter(|w| w.is_overdue(here.now)).count(),
             boards: Vec::new(),
             faults: Vec::new(),
@@ -257,7 +265,6 @@ impl Standing {
         });
         let folders: Vec<PathBuf> =
             ids.iter().filter_map(BoardId::folder).chain(state.map(Path::to_path_buf)).collect();
-        standing.machine.extend(look::disks(&folders).iter().map(doctor::disk));
         for (id, name) in ids.iter().zip(discover::names(&ids)) {
             let seen = look::board(id, &mut tools, When::Doubted);
             let mut findings = doctor::board(&seen, config, here.now);
@@ -290,7 +297,9 @@ impl Standing {
             boards.iter().any(|b| (b.name == board || b.at.to_string() == board) && b.is_refused())
         };
         watchers.iter_mut().for_each(|w| w.leave_told(is_told));
-        standing.machine.splice(0..0, doctor::watchers(&watchers, starters, here.now));
+        let state = (place.as_deref(), tools.cache.refused());
+        standing.machine = of_watchers(&watchers, &eyes, config, state, here.now);
+        standing.machine.extend(look::disks(&folders).iter().map(doctor::disk));
         Ok(standing)
     }
 

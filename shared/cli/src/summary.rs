@@ -17,7 +17,7 @@ use base::time::Time;
 use config::{Loaded, since};
 use logs::cache::Cache;
 use ops::explain::{Summary, lines};
-use ops::needs::Need;
+use ops::needs::{Need, remedy};
 use ops::report::{common_code, printable, say};
 
 /// The schema of `--json`.
@@ -173,9 +173,10 @@ fn show(
 
 /// What is said of something that stops everything.
 fn said(need: &Need) -> String {
-    let todo = need.todo.iter().map(|todo| format!("    do: {}\n", printable(todo)));
-    let run = need.run.iter().map(|run| format!("    $ {}\n", printable(run)));
-    std::iter::once(format!("! {}\n", printable(&need.says))).chain(todo).chain(run).collect()
+    std::iter::once(format!("! {}", need.says))
+        .chain(remedy(need))
+        .map(|line| printable(&line) + "\n")
+        .collect()
 }
 
 /// What is said of a machine that did not answer.

@@ -12,16 +12,13 @@ use base::atomic_file::beside;
 use base::error::{Error, Kind, Result};
 use base::hash;
 use base::reason::Reason;
-use base::time::Time;
+use base::time::{HOUR, Time};
 use base::untrusted_file;
 use ops::doctor::TargetSeen;
 use ops::notify::Book;
+use ops::timers::NOTIFY;
 
 use super::env;
-
-/// Where no lock can be made, the first pass of each hour tells: a pass comes every two minutes.
-const HOUR: i64 = 3_600;
-const EVERY: i64 = 120;
 
 /// Their folder.
 pub(crate) struct Books(PathBuf);
@@ -42,7 +39,8 @@ impl Lock {
     /// The file cannot be changed. Where there is none: it is not the beginning of an hour.
     pub(crate) fn note_unwritten(&self, at: Time) -> io::Result<()> {
         let Some(file) = &self.0 else {
-            let is_first = at.0.rem_euclid(HOUR) < EVERY;
+            // The first pass of each hour tells.
+            let is_first = at.0.rem_euclid(HOUR) < NOTIFY.every;
             return is_first.then_some(()).ok_or_else(|| io::Error::other("no lock"));
         };
         let at = Timespec { tv_sec: at.0, tv_nsec: 0 };

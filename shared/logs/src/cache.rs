@@ -290,7 +290,9 @@ impl Cache {
         let read_on = self.logs.values().any(|c| c.new.is_some());
         let silent = self.noted.is_empty() && self.forgotten.is_empty() && self.told.is_empty();
         if self.new_clock.is_none() && silent && !read_on && self.kept.is_empty() {
-            self.path.as_deref().filter(|p| held_mark(p).exists()).map(is_writable);
+            if let Some(path) = self.path.as_deref().filter(|p| held_mark(p).exists()) {
+                look_again(path);
+            }
             return None;
         }
         if let Some(why) = &self.refused {
@@ -500,14 +502,14 @@ fn noted_write<T>(
     done
 }
 
-/// Whether the file can be written now.
-fn is_writable(path: &Path) -> bool {
+/// Takes note of whether a file that was held can be written now. One that is gone is not made.
+fn look_again(path: &Path) {
     let look = || {
-        let mut conn = Connection::open(path)?;
+        let mut conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         conn.busy_timeout(patience(path))?;
         conn.transaction_with_behavior(TransactionBehavior::Immediate)?.rollback()
     };
-    noted_write(path, look().map_err(Into::into)).is_ok()
+    let _ = noted_write(path, look().map_err(Into::into));
 }
 
 fn version(conn: &Connection) -> rusqlite::Result<i64> {

@@ -496,7 +496,7 @@ fn before(shared: &Shared, entries: &[&Entry]) -> Option<String> {
 }
 
 /// What stands below a need: what to do, then the command.
-pub(crate) fn remedy(need: &Need) -> impl Iterator<Item = String> {
+pub fn remedy(need: &Need) -> impl Iterator<Item = String> {
     let todo = need.todo.iter().map(|todo| format!("    do: {todo}"));
     todo.chain(need.run.iter().map(|run| format!("    $ {run}")))
 }

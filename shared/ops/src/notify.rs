@@ -15,7 +15,7 @@ use crate::needs::{Need, Now, PASSING, REFUSED, SPLIT, WITH, is_of_gateway, last
 use base::names::is_task_id;
 use base::quote;
 use base::reason::Reason;
-use base::time::{Time, words};
+use base::time::{HOUR, Time, words};
 use config::NotifyKeys;
 pub use message::Message;
 
@@ -34,7 +34,6 @@ const MAX_OF_ONE: usize = 100;
 const RETRY: i64 = 60;
 /// Where that doubling ends.
 const MAX_RETRY: i64 = 1_800;
-const HOUR: i64 = 3_600;
 
 /// What a target was told. Kept between passes, one file a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -218,7 +217,6 @@ impl Book {
 
     /// What was noted cannot be kept: so no later pass knows how long anything has lasted, and it is told now.
     pub fn waits_for_nothing(&mut self) {
-        self.new.clear();
         self.is_unkept = true;
     }
 
@@ -261,8 +259,8 @@ impl Book {
         let needs = blind.iter().chain(&now.needs).filter(tells);
         let needs = needs.filter(|n| n.board.as_ref().is_none_or(|board| !elsewhere.contains(board)));
         let is_again = |key: &String| self.open.iter().any(|e| e.again && e.key == *key);
-        let has_lasted =
-            |key: &String| self.new.get(key).is_none_or(|(since, _)| now.now.since(*since) >= LASTED);
+        let is_long = |since: Time| self.is_unkept || now.now.since(since) >= LASTED;
+        let has_lasted = |key: &String| self.new.get(key).is_none_or(|(since, _)| is_long(*since));
         let is_new = |key: &String| !is_open(key) && has_lasted(key);
         let began = |n: &&Need| is_new(&n.key) || is_again(&n.key) || doubted_end(&n.key);
         let began = needs.filter(began).cloned().collect::<Vec<_>>();

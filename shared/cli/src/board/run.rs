@@ -1014,7 +1014,8 @@ pub(crate) fn runnable(command: &OsStr) -> Result<()> {
 }
 
 /// Whether the arguments of a process are those of what `setsid` was to start: it forks where it leads a process group (setsid(1)), as each
-/// command here does and none does at a prompt. A subshell of that has the same ones, and leads no session. A script has its interpreter, and the options of that one, in its front.
+/// command here does and none does at a prompt. A subshell of that has the same ones, and leads no session. A script has its interpreter, and
+/// the options of that one, in its front.
 fn is_wrapped(words: &[OsString], line: &[OsString]) -> bool {
     let name_of = |word: &OsString| Path::new(word).file_name().map(OsStr::to_owned);
     let Some(at) = line.iter().position(|word| Path::new(word).file_name() == Some(OsStr::new("setsid")))

@@ -9,7 +9,7 @@ use crate::routing::facts::{NIGHT, Routing, Sent, policy};
 use crate::{Profiles, authorship};
 use base::cause::Cause;
 use base::count::{pick, things, times};
-use base::time::{DAY, Time, words};
+use base::time::{DAY, HOUR, Time, words};
 use board::{Detail, Event, EventKind, Task};
 use card::Blocker;
 use config::span::seconds;
@@ -17,8 +17,6 @@ use config::{Config, RateLimitRoute};
 use logs::provider::ledger::{Entry, Ledger, News, Policy, Sighting, State};
 use logs::provider::{Id, Profile};
 
-/// An hour, in seconds.
-const HOUR: i64 = 3_600;
 /// The longest a task waits for a place before it is looked at again, in seconds.
 const TURN: i64 = 300;
 
