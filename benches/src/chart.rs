@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 /// Pixels of one panel and of what is around its axes.
-const WIDTH: f64 = 420.0;
+const WIDTH: f64 = 432.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 54.0;
-const RIGHT: f64 = 16.0;
+const RIGHT: f64 = 28.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 40.0;
 /// Height of the legend below all panels.
