@@ -255,10 +255,11 @@ pub(super) fn scan(at: ProcFs<'_>, tasks: &BTreeSet<&str>) -> Scan {
         Ok(pids) => pids,
         Err(e) => return Scan { gap: Some(format!("{}: {e}", root.display())), ..scan },
     };
+    let own = fs::read_link(root.join("self")).ok().and_then(|link| link.to_str()?.parse().ok());
     for pid in pids {
         match read(at, pid) {
             Ok(mut process) => {
-                if process.marks == Marks::Unreadable && is_us_without_variables(root, pid) {
+                if Some(pid) == own && process.marks == Marks::Unreadable && has_no_variables(root, pid) {
                     process.marks = Marks::Read { task: None, run: None };
                 }
                 scan.take(process, tasks, &|pid| is_ours(root, pid));
@@ -392,10 +393,9 @@ pub(super) fn ancestry(root: &Path) -> BTreeSet<i64> {
     own
 }
 
-/// Whether this process is ourselves, started without any variable: our own exec is over, so that nothing is still to come.
-fn is_us_without_variables(root: &Path, pid: i64) -> bool {
-    let is_us = fs::read_link(root.join("self")).is_ok_and(|link| link == Path::new(&pid.to_string()));
-    is_us && environ(root, pid).is_ok_and(|bytes| bytes.is_empty())
+/// Whether our own process was started without any variable: its exec is over, so that nothing is still to come.
+fn has_no_variables(root: &Path, own: i64) -> bool {
+    environ(root, own).is_ok_and(|bytes| bytes.is_empty())
 }
 
 /// Whether an environment is kept from us for good. What is only just being replaced can be read, and is empty.
@@ -498,8 +498,7 @@ fn leaderless(root: &Path, pid: i64, id: Pid) -> Probe {
     if test_kill_process(id) == Err(Errno::SRCH) {
         return Probe::Absent;
     }
-    let status = fs::read_to_string(root.join(pid.to_string()).join("status")).unwrap_or_default();
-    match status_number(&status, "Tgid:") {
+    match status_number(&status(&root.join(pid.to_string())), "Tgid:") {
         Some(process) if process != pid => Probe::Absent,
         _ => Probe::Unclear(format!("pid {pid} is neither a process nor free")),
     }
@@ -534,8 +533,7 @@ fn nested(root: &Path) -> BTreeMap<i64, (i64, u64)> {
     let mut found = BTreeMap::new();
     for pid in pids(root).unwrap_or_default() {
         let dir = root.join(pid.to_string());
-        let status = fs::read_to_string(dir.join("status")).unwrap_or_default();
-        let Some(inside) = innermost(&status) else { continue };
+        let Some(inside) = innermost(&status(&dir)) else { continue };
         let stat = whole(&dir.join("stat")).ok().and_then(|bytes| parse_stat(&lossy(&bytes)));
         if let Some(stat) = stat.filter(|stat| !stat.zombie) {
             let youngest = found.entry(inside).or_insert((pid, stat.ticks));
@@ -701,8 +699,7 @@ fn marks(bytes: &[u8], names: &Names) -> Marks {
 
 fn is_ours(root: &Path, pid: i64) -> bool {
     // Not the owner of the folder: that is root for every process that may not be dumped.
-    let status = fs::read_to_string(root.join(pid.to_string()).join("status")).unwrap_or_default();
-    status_number(&status, "Uid:") == Some(i64::from(getuid().as_raw()))
+    status_number(&status(&root.join(pid.to_string())), "Uid:") == Some(i64::from(getuid().as_raw()))
 }
 
 /// The first user namespace always has this inode (`PROC_USER_INIT_INO`, linux/proc_ns.h).
@@ -719,11 +716,16 @@ fn is_short_sighted(root: &Path) -> bool {
     if !first {
         return true;
     }
-    let status = fs::read_to_string(itself.join("status")).unwrap_or_default();
+    let status = status(&itself);
     let capable = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
     let capable =
         capable.and_then(|c| u64::from_str_radix(c.trim(), 16).ok()).is_some_and(|c| c >> PTRACE & 1 == 1);
     getuid().is_root() && !capable
+}
+
+/// The file `status` in the folder of a process; empty where it cannot be read.
+fn status(process: &Path) -> String {
+    lossy(&whole(&process.join("status")).unwrap_or_default()).into_owned()
 }
 
 fn status_number(status: &str, key: &str) -> Option<i64> {
