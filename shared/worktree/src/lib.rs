@@ -49,6 +49,15 @@ const PLACES: [&str; 6] = [
     "/opt/local/bin",
 ];
 
+/// What changes together with a folder: the top folder of its working tree, or the folder itself where it is in none. Links are
+/// followed; a folder that cannot be looked at is named as it was given.
+pub fn top_of(folder: &Path) -> PathBuf {
+    match find::search(folder) {
+        Ok(Some(place)) => place.root,
+        _ => folder.canonicalize().unwrap_or_else(|_| folder.to_owned()),
+    }
+}
+
 /// A working tree. All text comes from the repository and is untrusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tree {

@@ -545,3 +545,15 @@ fn one_look_is_quick() {
     println!("one look: {:?}", began.elapsed() / 10);
     assert!(began.elapsed() < LIMIT);
 }
+
+#[test]
+fn folders_of_one_repository_change_together() {
+    let repo = Repo::with_commit();
+    fs::create_dir_all(repo.root().join("a/b")).unwrap();
+    std::os::unix::fs::symlink("r", repo.at("link")).unwrap();
+    for folder in ["r", "r/", "r/a", "r/a/b", "link/a", "r/a/../."] {
+        assert_eq!(top_of(&repo.at(folder)), repo.root(), "{folder}");
+    }
+    assert_eq!(top_of(&repo.at("r/../")), repo.at(""), "in no repository");
+    assert_eq!(top_of(&repo.at("gone")), repo.at("gone"));
+}

@@ -4,7 +4,7 @@
 //! task back. A hash taken at the claim could not tell the worker's own edits from those of others.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -132,11 +132,12 @@ pub(super) fn observe(world: &mut World<'_>, seen: &mut Seen, goes_on: &BTreeSet
 /// Newest runs among which others that worked in the same folder are looked for.
 const MAX_RUNS: u32 = 200;
 
-/// Who works or worked lately, and in which folder. Looked up once a pass: many may have died over one folder.
+/// Who works or worked lately, and in which tree. Looked up once a pass: many may have died over one tree.
 struct Others {
     /// Tasks that run, and the newest end of each other one's newest attempts.
     at_work: BTreeMap<String, Option<Time>>,
-    folders: BTreeMap<String, Vec<String>>,
+    /// By the top folder: a commit by a task in one folder of a repository changes the tree of each other one.
+    trees: BTreeMap<PathBuf, Vec<String>>,
 }
 
 impl Others {
@@ -147,17 +148,19 @@ impl Others {
             *newest = newest.zip(run.ended_at).map(|(a, b)| a.max(b));
         }
         at_work.extend(world.board.glance(&[Status::Running])?.into_iter().map(|t| (t.id, None)));
-        let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut trees: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
         for d in world.board.look(&at_work.keys().cloned().collect::<Vec<_>>())? {
-            folders.entry(d.place.path.clone().unwrap_or_default()).or_default().push(d.task.id.clone());
+            if let Some(path) = &d.place.path {
+                trees.entry(worktree::top_of(Path::new(path))).or_default().push(d.task.id.clone());
+            }
         }
-        Ok(Others { at_work, folders })
+        Ok(Others { at_work, trees })
     }
 
-    /// Other tasks that work in a folder, or did since then: what changed there may be theirs.
+    /// Other tasks that work in the tree of a folder, or did since then: what changed there may be theirs.
     fn within(&self, path: &str, but: &str, since: Time) -> Vec<String> {
         let lately = |id: &&String| self.at_work.get(*id).is_some_and(|end| end.is_none_or(|at| at >= since));
-        let there = self.folders.get(path).into_iter().flatten();
+        let there = self.trees.get(&worktree::top_of(Path::new(path))).into_iter().flatten();
         there.filter(|id| *id != but).filter(lately).cloned().collect()
     }
 }
