@@ -335,7 +335,7 @@ impl Address {
         let at = &self.servers[0];
         let port = if at.port == 5432 { String::new() } else { format!(" -p {}", at.port) };
         let addr = at.addr.map_or_else(String::new, |addr| format!("PGHOSTADDR={addr} "));
-        format!("{addr}createdb -h {}{port} {}", word(&at.host), word(&self.database))
+        format!("{addr}createdb -h {}{port} -E UTF8 -T template0 {}", word(&at.host), word(&self.database))
     }
 
     /// The line of a password file for one of its servers.
@@ -602,13 +602,29 @@ mod tests {
         let of_owner = "'postgres://db.lan:5433/agents?board=night'";
         assert_eq!(address.grant("--worker"), format!("board grant --db {of_owner} --worker luna"));
         for (url, createdb, line) in [
-            (url, "createdb -h db.lan -p 5433 agents", "db.lan:5433:agents:luna:PASSWORD"),
-            ("postgres://a%3Ab@[::1]/a%20b", "createdb -h '::1' 'a b'", r"\:\:1:5432:a b:a\:b:PASSWORD"),
-            ("postgres://luna@%2Frun%2Fpg/a", "createdb -h /run/pg a", "localhost:5432:a:luna:PASSWORD"),
-            ("postgres://luna@db.lan/a%0Ab", "createdb -h db.lan 'a b'", "db.lan:5432:a b:luna:PASSWORD"),
+            (
+                url,
+                "createdb -h db.lan -p 5433 -E UTF8 -T template0 agents",
+                "db.lan:5433:agents:luna:PASSWORD",
+            ),
+            (
+                "postgres://a%3Ab@[::1]/a%20b",
+                "createdb -h '::1' -E UTF8 -T template0 'a b'",
+                r"\:\:1:5432:a b:a\:b:PASSWORD",
+            ),
+            (
+                "postgres://luna@%2Frun%2Fpg/a",
+                "createdb -h /run/pg -E UTF8 -T template0 a",
+                "localhost:5432:a:luna:PASSWORD",
+            ),
+            (
+                "postgres://luna@db.lan/a%0Ab",
+                "createdb -h db.lan -E UTF8 -T template0 'a b'",
+                "db.lan:5432:a b:luna:PASSWORD",
+            ),
             (
                 "postgres://luna@db.lan/a?hostaddr=192.0.2.7",
-                "PGHOSTADDR=192.0.2.7 createdb -h db.lan a",
+                "PGHOSTADDR=192.0.2.7 createdb -h db.lan -E UTF8 -T template0 a",
                 "db.lan:5432:a:luna:PASSWORD",
             ),
         ] {

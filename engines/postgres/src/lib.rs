@@ -143,6 +143,16 @@ impl PostgresBoard {
                 return Ok(unsure.get());
             }
             let schema = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
+            let encoding =
+                server.row("SELECT current_setting('server_encoding')", args![])?.ok_or(Fault::Again)?;
+            if encoding.get::<_, &str>(0) != "UTF8" {
+                let what = format!(
+                    "the database has the encoding {}; a board needs UTF8",
+                    encoding.get::<_, &str>(0)
+                );
+                let hint = format!("make it anew: createdb -E UTF8 -T template0 {}", address.database);
+                return Err(Fault::Ours(Error::new(Kind::Config, &address, what).hint(hint)));
+            }
             if server.row(schema, args![address.schema.as_str()])?.is_none() {
                 let may = "SELECT has_database_privilege(current_database(), 'CREATE'), \
                            format('GRANT CREATE ON DATABASE %I TO %I', current_database(), current_user)";
@@ -419,6 +429,11 @@ impl Board for PostgresBoard {
     fn timeline(&self) -> Option<Timeline> {
         let history = format!("{}:{}", self.meta.board, self.meta.system);
         Some(Timeline { history, number: self.server.timeline })
+    }
+
+    fn reach(&mut self, timeline: u32) -> Result<()> {
+        self.server = Held { open: None, timeline };
+        self.read(meta).map(drop)
     }
 
     fn history(&mut self) -> Result<Option<History>> {

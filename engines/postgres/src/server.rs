@@ -85,6 +85,9 @@ macro_rules! args {
 }
 pub(crate) use args;
 
+/// Asks a server that may be written for its timeline, in hexadecimal digits.
+const TIMELINE: &str = "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)";
+
 /// An open connection to one board.
 pub(crate) struct Server {
     /// Before the line: that one ends when nobody asks any more.
@@ -100,16 +103,26 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Connects to the first server that lets us in and may be written. An earlier timeline than this one is then refused.
+    /// Connects to the first server that lets us in, may be written and is not behind this timeline: one that was replaced may run again.
     pub(crate) fn connect(address: &Address, secrets: &Secrets, timeline: u32) -> Result<Server, Fault> {
-        let mut last = Fault::Silent;
+        let mut last = None;
         for at in &address.servers {
-            match Server::to(address, at, secrets, timeline) {
-                Err(fault) => last = fault,
+            let connected = Server::to(address, at, secrets, timeline).and_then(|mut server| {
+                // Of one server alone the first transaction tells it.
+                if address.servers.len() > 1 && timeline > 0 {
+                    let told = server.line.answer(server.client.simple_query(TIMELINE))?;
+                    server.began(&told)?;
+                }
+                Ok(server)
+            });
+            match connected {
+                // The one that took over may answer in a moment.
+                Err(Fault::Behind) if last.is_some() => {}
+                Err(fault) => last = Some(fault),
                 connected => return connected,
             }
         }
-        Err(last)
+        Err(last.unwrap_or(Fault::Silent))
     }
 
     fn to(address: &Address, at: &At, secrets: &Secrets, timeline: u32) -> Result<Server, Fault> {
@@ -151,7 +164,7 @@ impl Server {
             "BEGIN ISOLATION LEVEL {how}; SET LOCAL search_path = \"{schema}\"; SET LOCAL jit = off; \
              SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL statement_timeout = '{statement}s'; \
              SET LOCAL lock_timeout = '{patience}ms'; SET LOCAL idle_in_transaction_session_timeout = '15s'; \
-             SET LOCAL synchronous_commit = on; SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)",
+             SET LOCAL synchronous_commit = on; {TIMELINE}",
             how = how.isolation,
             schema = self.schema,
             statement = STATEMENT.as_secs(),

@@ -189,6 +189,10 @@ impl Board for KeptBoard {
         self.reads.borrow().board.timeline()
     }
 
+    fn reach(&mut self, timeline: u32) -> Result<()> {
+        self.reads.borrow_mut().board.reach(timeline)
+    }
+
     fn history(&mut self) -> Result<Option<History>> {
         self.reads.borrow_mut().board.history()
     }

@@ -835,6 +835,14 @@ pub trait Board {
         None
     }
 
+    /// Goes on with a server of its address that is not behind this timeline.
+    ///
+    /// # Errors
+    /// `Data` where each of them is, see [`several_hosts::replaced`]; the board cannot be read.
+    fn reach(&mut self, _timeline: u32) -> Result<()> {
+        Ok(())
+    }
+
     /// What tells it from another board that lies in its place; `None` where nothing does.
     ///
     /// # Errors

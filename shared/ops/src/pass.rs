@@ -67,8 +67,8 @@ impl Tools<'_> {
         let Some(looks) = self.looks.filter(|_| mode == Mode::Look) else {
             return timeline::open(id, mode, patience, self.cache);
         };
-        let board = looks.kept.open(id, patience)?;
-        timeline::refuse(&*board, self.cache)?;
+        let mut board = looks.kept.open(id, patience)?;
+        timeline::refuse(&mut *board, self.cache)?;
         Ok(board)
     }
 

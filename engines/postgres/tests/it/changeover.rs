@@ -64,6 +64,15 @@ fn a_server_that_was_replaced_is_not_believed_by_who_saw_the_new_one() {
         assert!(said.contains("this server is behind: it was replaced"), "{line:?}: {said}");
         assert!(line[0] == "watchbill" || done.status.code() == Some(65), "{line:?}: {said}");
     }
+    // Both are named, as for a failover, and the one that was replaced runs again.
+    let places = behind.split_once('@').and_then(|(_, rest)| rest.split_once('/')).unwrap().0;
+    let both = url.replacen('@', &format!("@{places},"), 1);
+    for line in [&["board", "add", "one more"][..], &["heal"], &["watchbill", "status"]] {
+        let done = here.command_on(&both, line).output().unwrap();
+        let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
+        assert!(done.status.code() != Some(65) && !said.contains("is behind"), "{line:?}: {said}");
+    }
+    assert!(here.said(&["board", "list"]).contains("one more"));
     // Who never saw the new one cannot know.
     let known = there.command_on(&behind, &["board", "list"]).output().unwrap();
     assert!(known.status.success(), "{}", String::from_utf8_lossy(&known.stderr));

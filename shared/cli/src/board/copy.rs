@@ -193,7 +193,7 @@ fn moved(id: &BoardId, pause: &Pause) -> Error {
 fn nobody_works(id: &BoardId, board: &mut dyn Board, here: &Here, config: &Config) -> Result<()> {
     let open = board.all_open()?;
     let open: Vec<&Task> = open.iter().collect();
-    let host = id.known_as(&here.host)?;
+    let host = board.id().known_as(&here.host)?;
     let Some((task, pid)) = works_on(board, &host, here.now, config, &open, None)?.pop_first() else {
         return Ok(());
     };

@@ -214,15 +214,16 @@ impl<'a> Hand<'a> {
     ) -> Result<Hand<'a>> {
         let here = Here::look(common, config)?;
         let opened = here.host.boot_clock();
-        let here = Here { host: id.known_as(&here.host)?, ..here };
         if mode == Mode::Change {
-            ops::pass::open::refuse_split(&id, &here.host)?;
+            ops::pass::open::refuse_split(&id, &id.known_as(&here.host)?)?;
         }
-        let board = board::open(&id, mode, config.board.busy_timeout)?;
+        let mut board = board::open(&id, mode, config.board.busy_timeout)?;
+        // The board's own id: the address of a server can be spelt in several ways, and workers are given one of them.
+        let here = Here { host: board.id().known_as(&here.host)?, ..here };
         if mode == Mode::Change || board.is_shared() {
             // What watchers remember is only read here, but for the timeline of a server.
             let mut cache = Cache::open(Cache::place(&env));
-            ops::pass::timeline::refuse(&*board, &cache)?;
+            ops::pass::timeline::refuse(&mut *board, &cache)?;
             if mode == Mode::Change {
                 ops::pass::timeline::note(&*board, &mut cache, here.now);
                 // Where it cannot be written, the next command notes it.

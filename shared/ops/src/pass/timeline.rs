@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base::error::Result;
 use base::time::Time;
-use board::{Board, BoardId, Mode, Timeline, several_hosts};
+use board::{Board, BoardId, Mode, Timeline};
 use logs::cache::Cache;
 
 /// Opens a board, unless [`refuse`] refuses it.
@@ -13,19 +13,19 @@ use logs::cache::Cache;
 /// # Errors
 /// See [`board::open`] and [`refuse`].
 pub fn open(id: &BoardId, mode: Mode, patience: Duration, cache: &Cache) -> Result<Box<dyn Board>> {
-    let board = board::open(id, mode, patience)?;
-    refuse(&*board, cache)?;
+    let mut board = board::open(id, mode, patience)?;
+    refuse(&mut *board, cache)?;
     Ok(board)
 }
 
-/// Refuses a board on a server of which a later timeline was seen.
+/// Refuses a board on a server of which a later timeline was seen, unless its address names the one that took over as well.
 ///
 /// # Errors
-/// `Data`: the server was replaced.
-pub fn refuse(board: &dyn Board, cache: &Cache) -> Result<()> {
-    match board.timeline() {
-        Some(here) if is_behind(&here, cache) => Err(several_hosts::replaced(&board.id().at)),
-        _ => Ok(()),
+/// `Data`: the server was replaced. See [`Board::reach`].
+pub fn refuse(board: &mut dyn Board, cache: &Cache) -> Result<()> {
+    match board.timeline().and_then(|here| ahead_of(&here, cache)) {
+        Some(known) => board.reach(known),
+        None => Ok(()),
     }
 }
 
@@ -36,8 +36,11 @@ pub fn note(board: &dyn Board, cache: &mut Cache, now: Time) {
     }
 }
 
-fn is_behind(here: &Timeline, cache: &Cache) -> bool {
-    cache.last(&all_of(here)).is_some_and(|known| key(here).as_str() < known)
+/// The latest timeline that was seen, where it is later than this one.
+fn ahead_of(here: &Timeline, cache: &Cache) -> Option<u32> {
+    let all = all_of(here);
+    let known = u32::from_str_radix(cache.last(&all)?.strip_prefix(&all)?, 16).ok()?;
+    (here.number < known).then_some(known)
 }
 
 fn remember(here: &Timeline, cache: &mut Cache, now: Time) {
@@ -63,21 +66,21 @@ mod tests {
     fn a_server_is_known_by_the_latest_timeline_of_its_board() {
         let mut cache = Cache::in_memory();
         let of = |history: &str, number| Timeline { history: history.into(), number };
-        for (history, number, is_replaced) in [
-            ("one:7", 1, false),
-            ("one:7", 9, false),
-            ("one:7", 1, true),
-            ("one:7", 16, false),
-            ("one:7", 9, true),
+        for (history, number, later) in [
+            ("one:7", 1, None),
+            ("one:7", 9, None),
+            ("one:7", 1, Some(9)),
+            ("one:7", 16, None),
+            ("one:7", 9, Some(16)),
             // Another board there, and a copy of the first one on another server.
-            ("two:7", 1, false),
-            ("one:70", 1, false),
-            ("one:7", 16, false),
-            ("one:7", 15, true),
+            ("two:7", 1, None),
+            ("one:70", 1, None),
+            ("one:7", 16, None),
+            ("one:7", 15, Some(16)),
         ] {
             let here = of(history, number);
-            assert_eq!(is_behind(&here, &cache), is_replaced, "{here:?}");
-            if !is_replaced {
+            assert_eq!(ahead_of(&here, &cache), later, "{here:?}");
+            if later.is_none() {
                 remember(&here, &mut cache, NOW);
             }
         }
