@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::hosts::{self, Answer, Hosts};
 pub(super) use super::standing::NIGHT;
@@ -49,11 +49,19 @@ struct Told {
     unread: Vec<Unread>,
 }
 
-/// A board that could not be read there.
-#[derive(Deserialize)]
+/// A board that could not be read, and why.
+#[derive(Serialize, Deserialize)]
 struct Unread {
     board: String,
+    path: Location,
     error: String,
+}
+
+impl Unread {
+    /// Whether this is the board that a metrics file calls so.
+    fn is_called(&self, board: &str) -> bool {
+        self.board == board || self.path.to_string() == board
+    }
 }
 
 pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
@@ -78,8 +86,8 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
         }
         Some(file) => with_page(common, &loaded, here.now.since(since), file)?,
     };
-    let (mut all, mut codes, mut faults): (Vec<Summary>, Vec<u8>, Vec<Value>) = Default::default();
-    for (name, path, summary) in boards {
+    let (mut all, mut codes, mut unread): (Vec<Summary>, Vec<u8>, Vec<Unread>) = Default::default();
+    for (board, path, summary) in boards {
         match summary {
             Ok(summary) => {
                 // What could not be looked at is said in its own place, and by the code.
@@ -90,7 +98,7 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
                 let _ = say(&mut std::io::stderr().lock(), '3', "watchbill report", &e.to_string());
                 // A pass that found a board busy is followed by another one; a report that says nothing of it is not whole.
                 codes.push(if e.kind == Kind::Busy { Kind::Partial.code() } else { e.kind.code() });
-                faults.push(json!({"board": name, "path": path, "error": e.to_string()}));
+                unread.push(Unread { board, path, error: e.to_string() });
             }
         }
     }
@@ -102,12 +110,12 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
     match common.json {
         true => {
             let whole = json!({
-                "schema": SCHEMA, "version": version, "now": here.now, "since": since, "boards": all, "unread": faults,
+                "schema": SCHEMA, "version": version, "now": here.now, "since": since, "boards": all, "unread": unread,
             });
             print(&hosts::text(&args.hosts, &whole, &answers))?
         }
         false => {
-            let is_unread = |board: &str| faults.iter().any(|f| f["board"] == board || f["path"] == board);
+            let is_unread = |board: &str| unread.iter().any(|u| u.is_called(board));
             let stopped = if is_bare { Vec::new() } else { stoppers(common, &loaded, &here, is_unread) };
             show(common, (&all, &stopped), answers, here.now)?
         }
