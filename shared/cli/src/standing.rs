@@ -73,8 +73,8 @@ pub(super) fn is_bare(hosts: &Hosts, common: &Common, loaded: &Loaded, metrics: 
     !watchers.iter().any(|w| w.is_started() || w.record.is_some())
 }
 
-/// What stops everything on this machine, as far as no board is looked at for it. That nothing starts a watcher is not among it: passes may be
-/// made by hand. `is_told`: whether it is said of a board why no pass can be made on it.
+/// What stops everything on this machine, as far as no board is looked at for it. That nothing starts a watcher is not among it where a pass
+/// came all the same: it may be made by hand. `is_told`: whether it is said of a board why no pass can be made on it.
 pub(super) fn stoppers(
     common: &Common,
     loaded: &Loaded,
@@ -87,7 +87,7 @@ pub(super) fn stoppers(
     let cache = Cache::open(place.clone());
     let awake = Awake::of(&cache, &here.host, here.now);
     let mut watchers = eyes.watchers(false, !config.notify.is_empty(), awake);
-    watchers.retain(WatcherSeen::is_started);
+    watchers.retain(|w| w.is_started() || !w.came(here.now));
     watchers.iter_mut().for_each(|w| w.leave_told(&is_told));
     if watchers.is_empty() {
         return Vec::new();

@@ -20,6 +20,8 @@ use ops::explain::{Summary, lines};
 use ops::needs::{Need, remedy};
 use ops::report::{common_code, printable, say};
 
+/// Most things of another machine that stop it.
+const MAX_STOPPED: usize = 20;
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.summary/1";
 
@@ -45,6 +47,9 @@ pub(super) struct ReportArgs {
 #[derive(Deserialize)]
 struct Told {
     now: Time,
+    /// An earlier version says nothing of it.
+    #[serde(default)]
+    stopped: Vec<Need>,
     boards: Vec<Summary>,
     unread: Vec<Unread>,
 }
@@ -107,18 +112,17 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
         |a: &Answer<Told>| a.heard.as_ref().is_ok_and(|h| hosts::skew(h.read.now, here.now).is_some());
     let is_whole = hosts::are_whole(&answers) && !answers.iter().any(is_old);
     codes.push(if is_whole { 0 } else { Kind::Partial.code() });
+    let is_unread = |board: &str| unread.iter().any(|u| u.is_called(board));
+    let stopped = if is_bare { Vec::new() } else { stoppers(common, &loaded, &here, is_unread) };
     match common.json {
         true => {
             let whole = json!({
-                "schema": SCHEMA, "version": version, "now": here.now, "since": since, "boards": all, "unread": unread,
+                "schema": SCHEMA, "version": version, "now": here.now, "since": since, "stopped": stopped, "boards": all,
+                "unread": unread,
             });
             print(&hosts::text(&args.hosts, &whole, &answers))?
         }
-        false => {
-            let is_unread = |board: &str| unread.iter().any(|u| u.is_called(board));
-            let stopped = if is_bare { Vec::new() } else { stoppers(common, &loaded, &here, is_unread) };
-            show(common, (&all, &stopped), answers, here.now)?
-        }
+        false => show(common, (&stopped, &all), answers, here.now)?,
     };
     Ok(common_code(&codes))
 }
@@ -140,13 +144,14 @@ fn with_page(common: &Common, loaded: &Loaded, span: i64, file: &Path) -> Result
 /// them.
 fn show(
     common: &Common,
-    (here, stopped): (&[Summary], &[Need]),
+    (stopped, boards): (&[Need], &[Summary]),
     answers: Vec<Answer<Told>>,
     now: Time,
 ) -> Result<u8> {
     let mut stderr = std::io::stderr().lock();
     let mut say_it = |what: &str| drop(say(&mut stderr, '3', "watchbill report", what));
     let (mut unseen, mut others) = (String::new(), Vec::new());
+    let here = part("", stopped, boards, common.verbose);
     for Answer { host, heard } in answers {
         match heard {
             Ok(heard) => {
@@ -162,7 +167,11 @@ fn show(
                 if let Some(what) = hosts::skew(told.now, now) {
                     say_it(&format!("{host}: {what}"));
                 }
-                others.extend(told.boards.into_iter().map(|s| s.of_host(&host, told.now)));
+                let stopped: Vec<Need> =
+                    told.stopped.into_iter().take(MAX_STOPPED).map(|need| need.of_host(&host)).collect();
+                let boards: Vec<Summary> =
+                    told.boards.into_iter().map(|s| s.of_host(&host, told.now)).collect();
+                others.extend(part(&format!("{host}: "), &stopped, &boards, common.verbose));
             }
             Err(fault) if common.quiet => say_it(&format!("{host}: {}", fault.says)),
             Err(fault) => unseen.push_str(&unanswered(&host, &fault)),
@@ -171,17 +180,20 @@ fn show(
     if common.quiet {
         return Ok(0);
     }
-    // No board is well where nothing looks after it.
-    let of_here = here.iter().map(|s| lines(s, common.verbose && (stopped.is_empty() || !s.is_quiet())));
-    let told = of_here.chain(others.iter().map(|s| lines(s, common.verbose)));
-    let stopped: String = stopped.iter().map(said).collect();
-    let told: Vec<String> = [unseen, stopped].into_iter().chain(told).filter(|t| !t.is_empty()).collect();
-    print(&told.join("\n"))
+    let told = [unseen].into_iter().chain(here).chain(others);
+    print(&told.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"))
+}
+
+/// What stops everything on a machine, then its boards. No board is well where nothing looks after it.
+fn part(host: &str, stopped: &[Need], boards: &[Summary], verbose: bool) -> Vec<String> {
+    let stops = stopped.iter().map(|need| said(host, need)).collect();
+    let of_boards = boards.iter().map(|s| lines(s, verbose && (stopped.is_empty() || !s.is_quiet())));
+    std::iter::once(stops).chain(of_boards).collect()
 }
 
 /// What is said of something that stops everything.
-fn said(need: &Need) -> String {
-    std::iter::once(format!("! {}", need.says))
+fn said(host: &str, need: &Need) -> String {
+    std::iter::once(format!("! {host}{}", need.says))
         .chain(remedy(need))
         .map(|line| printable(&line) + "\n")
         .collect()

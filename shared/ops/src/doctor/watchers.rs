@@ -156,6 +156,11 @@ impl WatcherSeen {
         self.ahead(now).is_some() || since.is_some_and(|at| !self.is_in_time(at, now))
     }
 
+    /// Whether its last pass is on record and no later one is missing, whatever made it.
+    pub fn came(&self, now: Time) -> bool {
+        self.last(now).is_some_and(|at| self.is_in_time(at, now))
+    }
+
     /// Whether nothing is missing after a pass at that time. While the machine was off or suspended no pass could come.
     fn is_in_time(&self, last: Time, now: Time) -> bool {
         self.awake.seconds_since(last, now) <= self.watched.overdue()
