@@ -435,10 +435,14 @@ fn from_the_stop_to_the_next_profile() {
     // The commands of the card, as a shell would run them.
     let commands: Vec<String> = body
         .split('`')
-        .filter(|c| c.starts_with("board ") && (c.contains("reassign") || c.contains("unblock")))
+        .filter(|c| c.starts_with("board ") && !c.contains(" complete "))
         .map(|c| c.replace("PROFILE", "nova"))
         .collect();
     assert_eq!(commands.len(), 2, "{body}");
+    assert!(
+        body.contains(" complete CARD --metadata '{\"route\":") && !body.contains("kanban_complete"),
+        "{body}"
+    );
     for command in &commands {
         let path =
             format!("{}:/usr/bin:/bin", std::path::Path::new(program("board")).parent().unwrap().display());

@@ -306,7 +306,7 @@ fn boards_that_passes_looked_at_and_that_are_gone_need_a_person_until_that_is_me
     // An empty folder of boards, then an empty root, then none.
     fs::rename(&boards, b.path().join("boards")).unwrap();
     fs::create_dir(&boards).unwrap();
-    let lost = |gone: &[&str]| {
+    let lost = |gone: &[&str], advice: &str| {
         assert_eq!(pass(), [1; 3], "{gone:?}");
         let ran = at(&["check"]);
         assert_eq!(ran.code, 3, "{ran:?}");
@@ -320,21 +320,29 @@ fn boards_that_passes_looked_at_and_that_are_gone_need_a_person_until_that_is_me
                 status.out.contains(&format!("{board}: ")) && status.out.contains("no such board"),
                 "{status:?}"
             );
-            assert!(doctor.out.contains("watchbill forget --db"), "{doctor:?}");
+            assert!(doctor.out.contains(advice), "{doctor:?}");
         }
     };
-    lost(&["alpha"]);
+    let forget = "watchbill forget --db";
+    lost(&["alpha"], forget);
     let away = b.path().join("away");
     fs::rename(&root, &away).unwrap();
-    lost(&["default", "alpha"]);
+    lost(&["default", "alpha"], forget);
     fs::create_dir(&root).unwrap();
-    lost(&["default", "alpha"]);
+    lost(&["default", "alpha"], forget);
     fs::remove_dir(&root).unwrap();
     for board in ["default", "alpha"] {
         at(&["forget", "--board", board]).ok();
     }
     // No board is remembered there any more: the missing root itself is reported.
-    lost(&["root"]);
+    lost(&["root"], "where Hermes is gone on purpose, name no root (HERMES_HOME, ");
+    let typed = at(&["forget", "--board", "alpha"]);
+    assert!(
+        typed.out.contains("alpha: nothing is remembered of it") && typed.err.contains("no such board"),
+        "{typed:?}"
+    );
+    assert_eq!(typed.code, 66, "{typed:?}");
+    ran(tools::watchbill(&b, &["heal"]).env_remove("HERMES_HOME")).ok();
     fs::rename(&away, &root).unwrap();
     assert_eq!(pass(), [0; 3]);
     let (said, _) = says(at(&["check"]), "OK", 0);
@@ -455,14 +463,16 @@ fn what_cannot_be_known_is_unknown() {
     );
     assert!(wrong.err.contains("error: invalid value 'a|b'"), "{wrong:?}");
     assert_eq!(check(&b, &["--nonsense", "--json"]).out, "", "that is no JSON");
-    // More stands still than is looked at: among the rest may be what needs a person.
+    // More stands still than is looked at closely: what a person scheduled needs nobody, and among the rest may be what needs one.
     let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001)
         INSERT INTO tasks (id, title, assignee, status, created_at)
           SELECT printf('t_%08x', i), 'Wait', 'luna', 'scheduled', unixepoch() FROM n";
     let crowded = watched();
     crowded.sql(many);
+    says(check(&crowded, &[]), "OK", 0);
+    crowded.sql("UPDATE tasks SET status = 'blocked'");
     let (said, _) = says(check(&crowded, &[]), "UNKNOWN", 3);
-    assert!(said.contains("default: 1 more task was not looked at"), "{said}");
+    assert!(said.contains("default: 1 more task was not looked at: at most 1000 of a board are"), "{said}");
     // What was done in the night pushes nothing open out of sight.
     let busy = watched();
     busy.sql(

@@ -536,6 +536,11 @@ fn passes_that_are_missing_late_or_failed_are_told() {
     );
     let checked = tools::run(&b, &["check"]);
     assert!(checked.code == 2 && checked.out.contains("no cron daemon runs here"), "{checked:?}");
+    let listed = tools::run(&b, &["timers", "status"]);
+    assert!(
+        listed.code == 1 && listed.out.contains("\nno cron daemon runs here: nothing is started"),
+        "{listed:?}"
+    );
     let installed = tools::run(&b, &["timers", "install", "--as", "cron", "-n"]);
     assert!(installed.code == 0 && installed.err.contains("no cron daemon runs here"), "{installed:?}");
     let installed = tools::run(&b, &["timers", "install", "--as", "cron", "--json"]);

@@ -343,7 +343,7 @@ fn check_adds_all_hosts_up_and_the_worst_one_counts() {
 
 #[test]
 fn the_report_has_the_lists_of_each_host() {
-    let (laptop, _moon, sol) = three();
+    let (laptop, moon, sol) = three();
     let said = run(&laptop, &["report", "--host", "moon,sol"]).ok();
     assert!(said.starts_with("sol: default since "), "what is well is no news: {said}");
     assert!(said.contains("\nneeds you\n  t_0000000a "), "{said}");
@@ -362,6 +362,14 @@ fn the_report_has_the_lists_of_each_host() {
         text.lines().skip(1).filter(|l| !l.contains("$ ")).map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(lists(&said), lists(&there));
+    // Where nothing starts the watchers, no board is well.
+    for lost in ["crontab", "state/watchbill/metrics/heal.prom"] {
+        fs::remove_file(moon.path().join(lost)).unwrap();
+    }
+    let idle = run(&laptop, &["report", "-v", "--host", "moon"]).ok();
+    let wanted =
+        "! moon: heal: not scheduled, held tasks stay held\n    do: ssh moon 'watchbill timers install'\n";
+    assert!(idle.starts_with(wanted) && !idle.contains("all is well"), "{idle}");
     // A board that cannot be read there is said here.
     fs::write(&sol.db, "no board at all, and long enough to be read as one").unwrap();
     let broken = run(&laptop, &["report", "--host", "sol"]);

@@ -5,12 +5,13 @@ use std::fs;
 use serde_json::Value;
 
 use crate::support::{Ran, TestBoard, dead_pid, hostname, now, ran, settled};
+use crate::tools::{self, CRON};
 
 /// Asks on this board, and holds every row and file of it against what was there before.
 #[track_caller]
 fn ask(b: &TestBoard, args: &[&str]) -> Ran {
     let (rows, bytes) = (b.dump(), fs::read(&b.db).unwrap());
-    let said = ran(b.command("watchbill").arg("report").args(args));
+    let said = ran(tools::watchbill(b, &["report"]).args(args));
     assert_eq!((b.dump(), fs::read(&b.db).unwrap()), (rows, bytes), "looking wrote");
     said
 }
@@ -88,6 +89,14 @@ fn each_task_is_in_its_list_and_what_is_well_in_none() {
 fn a_quiet_night_is_a_quiet_mail() {
     let b = TestBoard::new();
     b.add("t_00000001", "ready");
+    // Nor is it well, where nothing starts a watcher and no pass was made.
+    for args in [&[][..], &["-v"]] {
+        let said = ask(&b, args).ok();
+        let missing = "! heal, synthesize-distress, route-blocked: not scheduled, held tasks stay held\n    do: watchbill timers install\n";
+        assert!(said.starts_with(missing) && !said.contains("all is well"), "{said}");
+    }
+    assert_eq!(ask(&b, &["--json"]).json()["stopped"][0]["cause"], "timers-missing");
+    fs::write(b.path().join("crontab"), CRON).unwrap();
     // That nobody dispatches is told once, not of every task; and no more as soon as a dispatcher is seen.
     let said = ask(&b, &["--now", &settled(300).to_string()]).ok();
     assert!(said.ends_with("! no dispatcher is seen, and 1 ready task waits for one\n"), "{said}");

@@ -235,7 +235,9 @@ fn what_moved_since_is_left_and_named() {
             assert_eq!((said.code, said.err.as_str()), (1, ""), "{} {what}: {said:?}", scene.action);
             let line = said.out.trim_end();
             let names = line.contains(" now, and ") && line.contains(" left it ");
-            let tells = line.contains(", after it)");
+            let tells = line.contains(", after it; ");
+            let way_out = format!("; `watchbill why --db {} {task}` names what fits now)", b.db.display());
+            assert!(line.ends_with(&way_out), "{line}");
             assert!(line.lines().count() == 1 && line.contains("(refused: "), "{line}");
             assert!(names || tells, "{} {what}: {line}", scene.action);
             let mut refused = refused.borrow_mut();

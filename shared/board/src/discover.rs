@@ -247,7 +247,7 @@ fn all(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
     let is_lost = |root: &PathBuf| is_named && root.try_exists().is_ok_and(|there| !there);
     if let Some(lost) = root.as_ref().filter(|r| which.configured.is_some() && found.is_empty() && is_lost(r))
     {
-        found.push(BoardId { at: lost.clone().into(), root: None, slug: None });
+        found.push(BoardId { at: lost.clone().into(), root: Some(lost.clone()), slug: None });
     }
     found.extend(which.configured.as_ref().map(|at| placed(at, None)));
     if found.is_empty() {
@@ -257,6 +257,15 @@ fn all(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
         ));
     }
     Ok(found)
+}
+
+/// What a person does where a root that is named is not there, and stands for its boards.
+pub(crate) fn lost_root(id: &BoardId) -> Option<&'static str> {
+    let is_root = id.root.is_some() && id.root.as_deref() == id.file();
+    is_root.then_some(
+        "mount its disk; where Hermes is gone on purpose, name no root (HERMES_HOME, HERMES_KANBAN_HOME, board.hermes_root), and run \
+         `watchbill timers install`",
+    )
 }
 
 /// Why the named board does not exist; below a root with the names of those that do.

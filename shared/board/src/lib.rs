@@ -719,7 +719,10 @@ pub enum Mode {
 /// `NoInput` for a missing or empty board, `Data` for anything that is not a board, `Permission`, `Io`, `Busy`.
 pub fn open(id: &BoardId, mode: Mode, patience: Duration) -> Result<Box<dyn Board>> {
     match &id.at {
-        Location::File(_) => Ok(Box::new(sqlite::SqliteBoard::open(id.clone(), mode, patience)?)),
+        Location::File(_) => match sqlite::SqliteBoard::open(id.clone(), mode, patience) {
+            Ok(board) => Ok(Box::new(board)),
+            Err(e) => Err(Error { hint: e.hint.or(discover::lost_root(id).map(str::to_owned)), ..e }),
+        },
         Location::Server(address) => engine::of_servers(address)?.open(address, mode, patience),
     }
 }

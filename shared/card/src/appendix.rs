@@ -1,7 +1,7 @@
 //! What stands below the template: the evidence, and exactly what to do next.
 
 use super::decision::MAX_DECISIONS;
-use super::{Distress, shown_id};
+use super::{Distress, shell_word, shown_id};
 use base::quote;
 use base::time::words;
 
@@ -36,6 +36,8 @@ pub struct Commands {
     pub reassign: String,
     /// Sets the source free.
     pub unblock: String,
+    /// Completes the card with a decision, up to that; `None` where its worker has the tool of Hermes.
+    pub complete: Option<String>,
     /// Only a person lifts what stops the source: of all decisions `human` alone is carried out.
     pub only_human: bool,
     /// Profiles to choose from.
@@ -180,10 +182,14 @@ impl Annex {
             }
             false => "",
         };
+        let route = format!(r#"{{"route":{route}}}"#);
+        let finish = match &c.complete {
+            Some(command) => format!("`{command} {}`", shell_word(&route)),
+            None => format!("kanban_complete(metadata={route})"),
+        };
         format!(
             "\n## Decision\n\
-             This card authorises you to run: `{}`, `{}`; or finish with \
-             kanban_complete(metadata={{\"route\":{route}}}) and route-blocked will carry it out.\n\
+             This card authorises you to run: `{}`, `{}`; or finish with {finish} and route-blocked will carry it out.\n\
              {only}{each}{profiles}{more}\
              Completing this card without either leaves the source where it is.\n",
             c.reassign, c.unblock,

@@ -193,6 +193,7 @@ fn annex() -> Annex {
         commands: Commands {
             reassign: "hermes kanban reassign t_1a2b3c4d PROFILE".into(),
             unblock: "hermes kanban unblock t_1a2b3c4d".into(),
+            complete: None,
             only_human: false,
             profiles: vec!["nova".into(), "vega".into()],
             none_left: false,
@@ -217,6 +218,16 @@ fn the_annex_quotes_and_authorises() {
     }
     assert_eq!(text.lines().filter(|l| *l == "## Scope Guard").count(), 1, "{text}");
     assert_eq!(Distress::parse(&text).unwrap(), card(), "what is below does not disturb the template");
+}
+
+#[test]
+fn without_hermes_a_card_is_completed_by_a_command() {
+    let mut a = annex();
+    (a.commands.complete, a.commands.only_human) =
+        (Some("board --db /b.db complete CARD --metadata".into()), true);
+    let text = a.render(&card());
+    let wanted = r#"or finish with `board --db /b.db complete CARD --metadata '{"route":{"task":"t_1a2b3c4d","action":"human"}}'` and route-blocked"#;
+    assert!(text.contains(wanted) && !text.contains("kanban_complete"), "{text}");
 }
 
 #[test]

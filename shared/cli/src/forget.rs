@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{Common, env, print, print_json};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
+use board::discover;
 use logs::cache::Cache;
 use ops::pass::history;
 use ops::report::printable;
@@ -34,9 +35,13 @@ pub(super) fn run(args: &ForgetArgs) -> Result<u8> {
     let config = common.load()?.config;
     let now = common.now.unwrap_or_else(Time::of_clock);
     let mut cache = Cache::open(Cache::place(&env));
-    let (mut lines, mut boards) = (String::new(), Vec::<Value>::new());
+    let (mut lines, mut boards, mut missing) = (String::new(), Vec::<Value>::new(), None);
     for id in common.boards(&config)? {
         let is_forgotten = history::forget(&id, &mut cache);
+        // A name that was typed wrongly.
+        if !is_forgotten && missing.is_none() {
+            missing = discover::missing(&id);
+        }
         let said = if is_forgotten { "forgotten" } else { "nothing is remembered of it" };
         let _ = writeln!(lines, "{}: {said}", printable(&id.name()));
         boards.push(json!({"board": id.name(), "path": id.at, "forgotten": is_forgotten}));
@@ -45,7 +50,9 @@ pub(super) fn run(args: &ForgetArgs) -> Result<u8> {
         return Err(Error::new(Kind::Io, "state file", why));
     }
     if common.json {
-        return print_json(&json!({"schema": SCHEMA, "now": now, "boards": boards}));
+        print_json(&json!({"schema": SCHEMA, "now": now, "boards": boards}))?;
+    } else if !common.quiet {
+        print(&lines)?;
     }
-    if common.quiet { Ok(0) } else { print(&lines) }
+    missing.map_or(Ok(0), Err)
 }

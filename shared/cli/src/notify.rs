@@ -65,7 +65,7 @@ pub(super) struct Told {
 }
 
 enum Did {
-    Quiet,
+    Quiet { why: String },
     Waits { until: Time, why: String },
     WouldSend(Box<Message>),
     Sent(Box<Message>),
@@ -301,7 +301,7 @@ fn tell(
     let message = match book.decide(now, keys, elsewhere) {
         Decision::Send(message) => message,
         Decision::Wait { until, why } => return told(Did::Waits { until, why }, unwritten),
-        Decision::Quiet => return told(Did::Quiet, unwritten),
+        Decision::Quiet => return told(Did::Quiet { why: book.quiet(now, elsewhere) }, unwritten),
     };
     let Some((lock, last)) = lock else { return told(Did::WouldSend(message), None) };
     let observed = book.clone();
@@ -369,7 +369,7 @@ impl Told {
     pub(super) fn line(&self, verbose: bool) -> Option<String> {
         let target = &self.target;
         match &self.did {
-            Did::Quiet => verbose.then(|| format!("{target}: nothing to tell\n")),
+            Did::Quiet { why } => verbose.then(|| format!("{target}: nothing to tell: {why}\n")),
             Did::Waits { until, why } => {
                 verbose.then(|| printable(&format!("{target}: waits until {until}: {why}")) + "\n")
             }
@@ -387,7 +387,7 @@ impl Told {
     pub(super) fn json(&self) -> Value {
         let target = &self.target;
         let mut all = match &self.did {
-            Did::Quiet => json!({"target": target, "did": "nothing"}),
+            Did::Quiet { why } => json!({"target": target, "did": "nothing", "why": why}),
             Did::Waits { until, why } => {
                 json!({"target": target, "did": "waited", "until": until, "why": why})
             }

@@ -73,8 +73,8 @@ pub(super) fn is_bare(hosts: &Hosts, common: &Common, loaded: &Loaded, metrics: 
     !watchers.iter().any(|w| w.is_started() || w.record.is_some())
 }
 
-/// What stops everything on this machine, as far as no board is looked at for it. That nothing starts a watcher is not among it: passes may be
-/// made by hand. `is_told`: whether it is said of a board why no pass can be made on it.
+/// What stops everything on this machine, as far as no board is looked at for it. That nothing starts a watcher is not among it where a pass
+/// came all the same: it may be made by hand. `is_told`: whether it is said of a board why no pass can be made on it.
 pub(super) fn stoppers(
     common: &Common,
     loaded: &Loaded,
@@ -87,7 +87,7 @@ pub(super) fn stoppers(
     let cache = Cache::open(place.clone());
     let awake = Awake::of(&cache, &here.host, here.now);
     let mut watchers = eyes.watchers(false, !config.notify.is_empty(), awake);
-    watchers.retain(WatcherSeen::is_started);
+    watchers.retain(|w| w.is_started() || !w.came(here.now));
     watchers.iter_mut().for_each(|w| w.leave_told(&is_told));
     if watchers.is_empty() {
         return Vec::new();
@@ -121,16 +121,15 @@ fn of_watchers(
 /// This machine cannot be looked at.
 pub(super) fn refused(common: &Common, why: &Error) -> Result<Now> {
     let here = Here::look(common, &Config::default())?;
+    // It leaves the machine.
+    let why = config::without_values(why);
     let need = Need {
         key: needs::REFUSED.into(),
         cause: needs::REFUSED.into(),
-        says: printable(&redact(&format!(
-            "nothing runs: the configuration is refused: {}",
-            without_values(&why.to_string())
-        ))),
+        says: printable(&redact(&format!("nothing runs: the configuration is refused: {why}"))),
         run: Some("watchbill doctor".into()),
         // Not where it stands: that changes with each line before it.
-        about: [needs::lasting(&without_values(&why.what))].into(),
+        about: [needs::lasting(&why.what)].into(),
         ..Need::default()
     };
     Ok(Now {
@@ -142,25 +141,6 @@ pub(super) fn refused(common: &Common, why: &Error) -> Result<Now> {
         unknown: Vec::new(),
         is_remote: false,
     })
-}
-
-/// Why a configuration is refused, without the values that it quotes: one may be a password in the wrong place, and this leaves the machine.
-fn without_values(why: &str) -> String {
-    let begins = ["= \"", "holds \""];
-    let (mut rest, mut said) = (why, String::new());
-    while let Some(at) = begins.iter().filter_map(|begin| Some(rest.find(begin)? + begin.len())).min() {
-        said.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let mut is_escaped = false;
-        let end = rest.find(|c| {
-            let is_end = c == '"' && !is_escaped;
-            is_escaped = c == '\\' && !is_escaped;
-            is_end
-        });
-        said.push_str("...");
-        rest = &rest[end.unwrap_or(rest.len())..];
-    }
-    said + rest
 }
 
 /// One board.
@@ -345,25 +325,5 @@ impl Standing {
     pub(super) fn code(&self) -> u8 {
         let is_whole = |b: &OneBoard| b.summary.as_ref().is_ok_and(|summary| summary.unknown.is_empty());
         if self.faults.is_empty() && self.boards.iter().all(is_whole) { 0 } else { Kind::Partial.code() }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_value_of_a_refused_configuration_is_told() {
-        for (why, want) in [
-            (
-                r#"c.toml:2:4: board.db = "me:hunter2@db/a" is not absolute"#,
-                r#"c.toml:2:4: board.db = "..." is not absolute"#,
-            ),
-            (r#"x = "a\"b:c@d\\" is odd; y holds "p:q@r", not"#, r#"x = "..." is odd; y holds "...", not"#),
-            (r#"x = "torn"#, r#"x = "..."#),
-            (r#"no key "heal.grase"; is it "heal.grace"?"#, r#"no key "heal.grase"; is it "heal.grace"?"#),
-        ] {
-            assert_eq!(without_values(why), want);
-        }
     }
 }

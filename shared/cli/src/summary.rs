@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::hosts::{self, Answer, Hosts};
 pub(super) use super::standing::NIGHT;
@@ -20,6 +20,8 @@ use ops::explain::{Summary, lines};
 use ops::needs::{Need, remedy};
 use ops::report::{common_code, printable, say};
 
+/// Most things of another machine that stop it.
+const MAX_STOPPED: usize = 20;
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.summary/1";
 
@@ -45,15 +47,26 @@ pub(super) struct ReportArgs {
 #[derive(Deserialize)]
 struct Told {
     now: Time,
+    /// An earlier version says nothing of it.
+    #[serde(default)]
+    stopped: Vec<Need>,
     boards: Vec<Summary>,
     unread: Vec<Unread>,
 }
 
-/// A board that could not be read there.
-#[derive(Deserialize)]
+/// A board that could not be read, and why.
+#[derive(Serialize, Deserialize)]
 struct Unread {
     board: String,
+    path: Location,
     error: String,
+}
+
+impl Unread {
+    /// Whether this is the board that a metrics file calls so.
+    fn is_called(&self, board: &str) -> bool {
+        self.board == board || self.path.to_string() == board
+    }
 }
 
 pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
@@ -78,8 +91,8 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
         }
         Some(file) => with_page(common, &loaded, here.now.since(since), file)?,
     };
-    let (mut all, mut codes, mut faults): (Vec<Summary>, Vec<u8>, Vec<Value>) = Default::default();
-    for (name, path, summary) in boards {
+    let (mut all, mut codes, mut unread): (Vec<Summary>, Vec<u8>, Vec<Unread>) = Default::default();
+    for (board, path, summary) in boards {
         match summary {
             Ok(summary) => {
                 // What could not be looked at is said in its own place, and by the code.
@@ -90,7 +103,7 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
                 let _ = say(&mut std::io::stderr().lock(), '3', "watchbill report", &e.to_string());
                 // A pass that found a board busy is followed by another one; a report that says nothing of it is not whole.
                 codes.push(if e.kind == Kind::Busy { Kind::Partial.code() } else { e.kind.code() });
-                faults.push(json!({"board": name, "path": path, "error": e.to_string()}));
+                unread.push(Unread { board, path, error: e.to_string() });
             }
         }
     }
@@ -99,18 +112,17 @@ pub(super) fn run(args: &ReportArgs, version: &str) -> Result<u8> {
         |a: &Answer<Told>| a.heard.as_ref().is_ok_and(|h| hosts::skew(h.read.now, here.now).is_some());
     let is_whole = hosts::are_whole(&answers) && !answers.iter().any(is_old);
     codes.push(if is_whole { 0 } else { Kind::Partial.code() });
+    let is_unread = |board: &str| unread.iter().any(|u| u.is_called(board));
+    let stopped = if is_bare { Vec::new() } else { stoppers(common, &loaded, &here, is_unread) };
     match common.json {
         true => {
             let whole = json!({
-                "schema": SCHEMA, "version": version, "now": here.now, "since": since, "boards": all, "unread": faults,
+                "schema": SCHEMA, "version": version, "now": here.now, "since": since, "stopped": stopped, "boards": all,
+                "unread": unread,
             });
             print(&hosts::text(&args.hosts, &whole, &answers))?
         }
-        false => {
-            let is_unread = |board: &str| faults.iter().any(|f| f["board"] == board || f["path"] == board);
-            let stopped = if is_bare { Vec::new() } else { stoppers(common, &loaded, &here, is_unread) };
-            show(common, (&all, &stopped), answers, here.now)?
-        }
+        false => show(common, (&stopped, &all), answers, here.now)?,
     };
     Ok(common_code(&codes))
 }
@@ -132,13 +144,14 @@ fn with_page(common: &Common, loaded: &Loaded, span: i64, file: &Path) -> Result
 /// them.
 fn show(
     common: &Common,
-    (here, stopped): (&[Summary], &[Need]),
+    (stopped, boards): (&[Need], &[Summary]),
     answers: Vec<Answer<Told>>,
     now: Time,
 ) -> Result<u8> {
     let mut stderr = std::io::stderr().lock();
     let mut say_it = |what: &str| drop(say(&mut stderr, '3', "watchbill report", what));
     let (mut unseen, mut others) = (String::new(), Vec::new());
+    let here = part("", stopped, boards, common.verbose);
     for Answer { host, heard } in answers {
         match heard {
             Ok(heard) => {
@@ -154,7 +167,11 @@ fn show(
                 if let Some(what) = hosts::skew(told.now, now) {
                     say_it(&format!("{host}: {what}"));
                 }
-                others.extend(told.boards.into_iter().map(|s| s.of_host(&host, told.now)));
+                let stopped: Vec<Need> =
+                    told.stopped.into_iter().take(MAX_STOPPED).map(|need| need.of_host(&host)).collect();
+                let boards: Vec<Summary> =
+                    told.boards.into_iter().map(|s| s.of_host(&host, told.now)).collect();
+                others.extend(part(&format!("{host}: "), &stopped, &boards, common.verbose));
             }
             Err(fault) if common.quiet => say_it(&format!("{host}: {}", fault.says)),
             Err(fault) => unseen.push_str(&unanswered(&host, &fault)),
@@ -163,17 +180,20 @@ fn show(
     if common.quiet {
         return Ok(0);
     }
-    // No board is well where nothing looks after it.
-    let of_here = here.iter().map(|s| lines(s, common.verbose && (stopped.is_empty() || !s.is_quiet())));
-    let told = of_here.chain(others.iter().map(|s| lines(s, common.verbose)));
-    let stopped: String = stopped.iter().map(said).collect();
-    let told: Vec<String> = [unseen, stopped].into_iter().chain(told).filter(|t| !t.is_empty()).collect();
-    print(&told.join("\n"))
+    let told = [unseen].into_iter().chain(here).chain(others);
+    print(&told.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"))
+}
+
+/// What stops everything on a machine, then its boards. No board is well where nothing looks after it.
+fn part(host: &str, stopped: &[Need], boards: &[Summary], verbose: bool) -> Vec<String> {
+    let stops = stopped.iter().map(|need| said(host, need)).collect();
+    let of_boards = boards.iter().map(|s| lines(s, verbose && (stopped.is_empty() || !s.is_quiet())));
+    std::iter::once(stops).chain(of_boards).collect()
 }
 
 /// What is said of something that stops everything.
-fn said(need: &Need) -> String {
-    std::iter::once(format!("! {}", need.says))
+fn said(host: &str, need: &Need) -> String {
+    std::iter::once(format!("! {host}{}", need.says))
         .chain(remedy(need))
         .map(|line| printable(&line) + "\n")
         .collect()

@@ -17,16 +17,19 @@ use board::{BoardId, Location, discover};
 use config::Config;
 use logs::agents::Homes;
 use logs::cache::Cache;
-use ops::doctor::WatcherSeen;
+use ops::doctor::{StartersSeen, WatcherSeen};
 use ops::report::{printable, say};
 use ops::timers::install::{self, Change};
 use ops::timers::shipped::{self, Wanted};
 use ops::timers::{self, By, NOTIFY, Owner, Places, ROUND, SESSIONS, Starter, WATCHED};
 use policy::clock::Awake;
+use policy::remedy;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "watchbill.timers/1";
 const NAME: &str = "watchbill timers";
+/// What is so where lines of a crontab are there, and nothing reads them.
+const NO_DAEMON: &str = "no cron daemon runs here: nothing is started until one does";
 /// Where systemd keeps the state of system units (`StateDirectory=watchbill` of hardening.conf).
 const SYSTEM_STATE: &str = "/var/lib/watchbill";
 
@@ -142,7 +145,7 @@ impl Plan {
         let Plan { by, folder, wanted, .. } = self;
         let mut warnings = Vec::new();
         if !self.is_started() {
-            warnings.push("no cron daemon runs here: nothing is started until one does".to_owned());
+            warnings.push(NO_DAEMON.to_owned());
         }
         let others = timers::look(&Places::of(&env), &Owner::of(wanted.root.as_deref()), None);
         // What we wrote ourselves, and what is of another user, does the work once.
@@ -471,9 +474,9 @@ fn status(args: &TimersArgs) -> Result<u8> {
     let awake = |here: Here| Awake::of(&Cache::open(place.clone()), &here.host, now);
     let awake = Here::look(common, &config).map_or_else(|_| Awake::default(), awake);
     let all = eyes.watchers(spawns, !config.notify.is_empty(), awake);
-    let stops = eyes.lingers() == Some(false) && all.iter().any(|w| w.is_started_by(By::User));
+    let warnings = warnings(&all, eyes.starters(), now);
     let is_well = |w: &WatcherSeen| w.is_started() && !w.is_overdue(now) && !w.is_failing();
-    let code = u8::from(stops || all.iter().any(|w| w.watched.is_needed && !is_well(w)));
+    let code = u8::from(!warnings.is_empty() || all.iter().any(|w| w.watched.is_needed && !is_well(w)));
     if common.json {
         let one = |w: &WatcherSeen| {
             json!({
@@ -483,14 +486,28 @@ fn status(args: &TimersArgs) -> Result<u8> {
         };
         let whole = json!({
             "schema": SCHEMA, "now": now, "exit": code, "watchers": all.iter().map(one).collect::<Vec<_>>(),
+            "warnings": warnings,
         });
         print_json(&whole)?;
     } else if !common.quiet {
-        let linger = "lingering is off: timers of a user stop when the last session ends; sudo loginctl enable-linger $USER\n";
-        let lines = all.iter().map(|w| line(w, now)).collect::<String>();
-        print(&format!("{lines}{}", if stops { linger } else { "" }))?;
+        let lines = all.iter().map(|w| line(w, now));
+        print(&lines.chain(warnings.iter().map(|what| format!("{what}\n"))).collect::<String>())?;
     }
     Ok(code)
+}
+
+/// What keeps all that is installed from being started, or soon will.
+fn warnings(all: &[WatcherSeen], seen: StartersSeen, now: Time) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if seen.lingers == Some(false) && all.iter().any(|w| w.is_started_by(By::User)) {
+        let linger = "lingering is off: timers of a user stop when the last session ends; sudo loginctl enable-linger $USER";
+        warnings.push(linger.to_owned());
+    }
+    // Whatever its process is called: where passes come it runs.
+    if all.iter().any(|w| w.is_stuck(seen.cron_runs) && !w.came(now)) {
+        warnings.push(format!("{NO_DAEMON}; {}", remedy::NO_CRON));
+    }
+    warnings
 }
 
 fn line(w: &WatcherSeen, now: Time) -> String {

@@ -10,6 +10,7 @@ use base::error::{Error, Kind, Result};
 use base::quote;
 use base::time::Time;
 use board::{Board, BoardId, Detail, Step, find};
+use card::{shell_word, task_word};
 use logs::cache::Cache;
 use ops::pass::{self, Tools};
 use ops::report::BoardReport;
@@ -79,8 +80,15 @@ pub(super) fn run(args: &UndoArgs, version: &str) -> Result<u8> {
         who: env("USER").or_else(|| env("LOGNAME")).map(|who| quote::inline(&who, 64)),
         reason: args.reason.as_deref().map(|r| quote::inline(r, MAX_REASON)),
     };
-    let asked =
-        |task: Option<String>| Asked { what, task, pass: &pass, said: &said, knows: Cell::new(false) };
+    let by_file = !common.db.is_empty() || common.hermes_root.is_some();
+    let asked = |task: Option<String>| Asked {
+        what,
+        task,
+        pass: &pass,
+        said: &said,
+        by_file,
+        knows: Cell::new(false),
+    };
     let boards = common.boards(&config)?;
     let is_pass = begun(what).is_some();
     let task = (!is_pass).then(|| find::find(what, &boards, config.board.busy_timeout));
@@ -116,6 +124,8 @@ struct Asked<'a> {
     task: Option<String>,
     pass: &'a Pass,
     said: &'a Word,
+    /// The boards were named in a way that a command must repeat.
+    by_file: bool,
     /// Whether any board knows the task or the pass.
     knows: Cell<bool>,
 }
@@ -131,7 +141,7 @@ impl Asked<'_> {
             reports.push(pass::by_hand(id, tools, |board| self.steps(board)));
         }
         let is_there = reports.iter().any(|r| !r.steps.is_empty() || r.error.is_some());
-        is_there.then_some(reports).ok_or_else(|| self.nothing())
+        is_there.then_some(reports).ok_or_else(|| self.nothing(boards))
     }
 
     /// What to do on one board, each with why it must not be done.
@@ -146,10 +156,19 @@ impl Asked<'_> {
             let Some((action, others)) = self.action(board, &d)? else { continue };
             steps.push(match undo::step(&d, &action, &others, self.pass, self.said) {
                 Ok(step) => (step, None),
-                Err(why) => (undo::refused(&d.task.id, &action, self.said), Some(why)),
+                Err(why) => {
+                    let why = format!("{why}; {}", self.way_out(board.id(), &d.task.id));
+                    (undo::refused(&d.task.id, &action, self.said), Some(why))
+                }
             });
         }
         Ok(steps)
+    }
+
+    /// What shows how a task that is not undone stands, and what can be done.
+    fn way_out(&self, id: &BoardId, task: &str) -> String {
+        let board = if self.by_file { format!("--db {} ", shell_word(&id.address())) } else { String::new() };
+        format!("`watchbill why {board}{}` names what fits now", task_word(task))
     }
 
     /// The action that is meant, with the tasks it names.
@@ -191,9 +210,13 @@ impl Asked<'_> {
         Ok(ids.into_iter().collect())
     }
 
-    fn nothing(&self) -> Error {
+    fn nothing(&self, boards: &[BoardId]) -> Error {
         let what = match (self.task.is_some(), self.knows.get()) {
-            (true, true) => "no watcher changed it in a way that is left to be undone",
+            (true, true) => {
+                let what = "no watcher changed it in a way that is left to be undone";
+                let hint = boards.first().zip(self.task.as_deref()).map(|(id, task)| self.way_out(id, task));
+                return Error { hint, ..Error::new(Kind::Partial, self.what, what) };
+            }
             (true, false) => "no such task on any of these boards",
             (false, true) => "that pass changed nothing that could be undone",
             (false, false) if begun(self.what).is_none() => {

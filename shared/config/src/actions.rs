@@ -4,7 +4,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::checks::{Action, Check};
-use super::place::{Place, kind, nearest, shown};
+use super::place::{ALLOWED, Place, kind, nearest, quoted};
 use super::{Heal, Loaded};
 use base::error::Result;
 
@@ -27,13 +27,13 @@ pub(super) fn toml(loaded: &mut Loaded, place: &Place<'_>, table: &Spanned<DeVal
     };
     for (name, value) in entries {
         let Some(check) = Check::named(name.get_ref()) else {
-            let what = format!("unknown health check {:?}", shown(name.get_ref()));
+            let what = format!("unknown health check {}", quoted(name.get_ref()));
             return Err(place.error(Some(name.span()), what).hint(near(name.get_ref())));
         };
         let text = value.get_ref().as_str();
         let Some(action) = text.and_then(Action::named) else {
-            let is = text.map_or_else(|| kind(value.get_ref()).to_owned(), |t| format!("{:?}", shown(t)));
-            let what = format!("{full}.{:?} is {is}; allowed is {}", check.name(), allowed());
+            let is = text.map_or_else(|| kind(value.get_ref()).to_owned(), quoted);
+            let what = format!("{full}.{:?} is {is}{ALLOWED}{}", check.name(), allowed());
             return Err(place.error(Some(value.span()), what));
         };
         // Only what differs is kept, so that two ways to say one thing are one configuration.

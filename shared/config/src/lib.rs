@@ -33,6 +33,7 @@ use serde::Serialize;
 pub use self::keys::KeyInfo;
 pub use self::matches::{MatchKeys, MatchPlace};
 pub use self::merge::variables;
+pub use self::place::without_values;
 pub use self::quiet_hours::QuietHours;
 pub use self::sample::{keys, sample};
 pub use self::sections::{

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::Loaded;
 use super::headers::{MATCH, misplaced};
 use super::named_enum::named_enum;
-use super::place::{Place, kind, shown};
+use super::place::{ALLOWED, Place, kind, quoted, shown};
 use base::cause::Cause;
 use base::error::Result;
 use base::names::is_profile;
@@ -142,7 +142,7 @@ fn one_cause(value: &DeValue<'_>) -> Read<Cause> {
     let names = || CAUSES.map(Cause::as_str).join(", ");
     let text = value.as_str().ok_or_else(|| format!("is {}; allowed is {}", kind(value), names()))?;
     let known = CAUSES.into_iter().find(|c| c.as_str() == text);
-    known.ok_or_else(|| format!("= {:?} is unknown; allowed is {}", shown(text), names()))
+    known.ok_or_else(|| format!("= {} is unknown{ALLOWED}{}", quoted(text), names()))
 }
 
 fn one_place(value: &DeValue<'_>) -> Read<MatchPlace> {
@@ -178,7 +178,7 @@ fn pattern(value: &DeValue<'_>) -> Read<String> {
         return Err(format!("is too large: more than {MAX_PARTS} parts, repeated ones counted as often"));
     }
     match groups.iter().find(|g| !GROUPS.contains(&g.as_str())) {
-        Some(group) => Err(format!("has a group {:?}; known are {}", shown(group), GROUPS.join(", "))),
+        Some(group) => Err(format!("has a group {}; known are {}", quoted(group), GROUPS.join(", "))),
         None => Ok(text.to_owned()),
     }
 }

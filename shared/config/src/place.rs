@@ -54,6 +54,41 @@ pub(super) fn nearest<'a, T>(name: &str, among: impl Iterator<Item = (&'a str, T
     scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, one)| one)
 }
 
+/// A value or a name that a message quotes. Nothing else stands there in double quotes, but for what is [`ALLOWED`] and advice: so all of them can
+/// be left out.
+pub(super) fn quoted(text: &str) -> String {
+    format!("{:?}", shown(text))
+}
+
+/// Stands before what is allowed.
+pub(super) const ALLOWED: &str = "; allowed is ";
+
+/// What is wrong with a configuration without what that says: one of its values may be a password in the wrong place.
+pub fn without_values(e: &Error) -> Error {
+    let (mut rest, mut what) = (e.what.as_str(), String::new());
+    while let Some(at) = rest.find('"').filter(|at| !rest[..*at].contains(ALLOWED)) {
+        what.push_str(&rest[..at]);
+        what.push_str("\"...\"");
+        rest = &rest[at + 1..];
+        let mut is_escaped = false;
+        let end = rest.find(|c| {
+            let is_end = c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            is_end
+        });
+        rest = end.map_or("", |end| &rest[end + 1..]);
+    }
+    what.push_str(rest);
+    // A number stands there as it is.
+    if let Some((key, rest)) = what.split_once(" = ")
+        && let Some((value, rest)) = rest.split_once(' ')
+        && value.parse::<i64>().is_ok()
+    {
+        what = format!("{key} = ... {rest}");
+    }
+    Error { what, ..e.clone() }
+}
+
 /// A text from outside on one line, and no longer than a line can bear.
 pub(super) fn shown(text: &str) -> String {
     let mut out: String =

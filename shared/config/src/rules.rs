@@ -8,7 +8,7 @@ use std::time::Duration;
 use toml::Value;
 use toml::de::DeValue;
 
-use super::place::{kind, shown};
+use super::place::{ALLOWED, kind, quoted};
 use super::{QuietHours, span};
 use base::location::Location;
 use base::money::Money;
@@ -66,7 +66,7 @@ pub(super) trait Rule {
             Given::Toml(value) => self.read_toml(value),
             Given::Variable(value) => self.read_variable(value),
         };
-        *field = read.map_err(|fault| format!("{fault}; allowed is {}", self.must()))?;
+        *field = read.map_err(|fault| format!("{fault}{ALLOWED}{}", self.must()))?;
         Ok(())
     }
 }
@@ -78,7 +78,7 @@ pub(super) fn wrong_kind<T>(value: &DeValue<'_>) -> Read<T> {
 
 /// A text that is refused, and why.
 fn refused<T>(text: &str, what: &str) -> Read<T> {
-    Err(format!("= {:?} {what}", shown(text)))
+    Err(format!("= {} {what}", quoted(text)))
 }
 
 /// An absolute path, or none: a relative one would mean another file for cron than for a shell.
@@ -351,7 +351,7 @@ impl Names {
     fn checked<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Read<Vec<String>> {
         let checked = names.into_iter().map(|name| match (self.fits)(name) {
             true => Ok(name.to_owned()),
-            false => Err(format!("holds {:?}, not a {}", shown(name), self.noun)),
+            false => Err(format!("holds {}, not a {}", quoted(name), self.noun)),
         });
         checked.collect()
     }

@@ -9,7 +9,7 @@ use toml::{Spanned, Value};
 
 use super::QuietHours;
 use super::keys::declare_struct;
-use super::place::{Place, kind, nearest, shown};
+use super::place::{Place, kind, nearest, quoted, shown};
 use super::rules::{
     AbsolutePath, Count, Given, HOURS, Names, OneOf, PROFILE, PROFILES, Read, Rule, Text, wrong_kind,
 };
@@ -294,7 +294,7 @@ pub(super) fn toml(
     match section {
         "profiles" => lay(&mut config.profiles, origin, place, tables, |id, profile| {
             let itself = profile.fallbacks.iter().find(|name| *name == id)?;
-            Some(format!("holds {itself:?}, the profile itself; name another one"))
+            Some(format!("holds {}, the profile itself; name another one", quoted(itself)))
         }),
         "prices" => lay(&mut config.prices, origin, place, tables, |_, _| None),
         headers::NOTIFY => lay(&mut config.notify, origin, place, tables, |_, _| None),
@@ -319,7 +319,7 @@ fn lay<T: Table>(
     for (name, table) in entries {
         let id = name.get_ref().as_ref();
         if !(T::IS_NAME)(id) {
-            let what = format!("{section} holds a table {:?}", shown(id));
+            let what = format!("{section} holds a table {}", quoted(id));
             return Err(place.error(Some(name.span()), what).hint(T::NAMES));
         }
         let full = format!("{section}.{}", shown(id));

@@ -457,6 +457,70 @@ fn prices_merge_key_by_key() {
     assert!(loaded.origin["prices.org/m 2.input"].ends_with(USER));
 }
 
+/// Every key of every section and table, with values of every kind that may be a password in the wrong place.
+#[test]
+fn what_leaves_the_machine_holds_no_refused_value() {
+    let mut places: Vec<String> = keys().iter().map(KeyInfo::name).collect();
+    let of_tables = [
+        "profiles.luna.{provider,endpoint,model,fallbacks}",
+        "providers.moon.endpoint",
+        "prices.m.{input,output}",
+        "notify.a.{command,url,url_file,url_env,format,token_file,token_env,chat,quiet,max_per_hour}",
+        "heal.health_actions.{Stalled}",
+        "{heal,heal.health_actions,profiles,profiles.luna,match,notify}",
+        "match = [{ regex = 'x', cause = 'quota' }, { KEY = VALUE }]",
+    ];
+    for table in of_tables {
+        match table.split_once('{').filter(|_| !table.contains("VALUE")) {
+            Some((front, keys)) => {
+                places.extend(keys.trim_end_matches('}').split(',').map(|key| format!("{front}{key}")));
+            }
+            None => places.push(table.to_owned()),
+        }
+    }
+    let (mut refused, mut told) = (0, String::new());
+    for place in &places {
+        for value in [
+            "'S3cret, \"; allowed is S3cret'",
+            "'\\\"S3cret'",
+            "['S3cret:']",
+            "{ a = 'S3cret' }",
+            "[['S3cret']]",
+            "777777770",
+            "-777777770",
+        ] {
+            let texts = match place.contains("VALUE") {
+                true => ["regex", "cause", "logs", "profiles", "place"]
+                    .map(|key| place.replace("KEY", key).replace("VALUE", value))
+                    .to_vec(),
+                false => vec![format!("{place} = {value}")],
+            };
+            for text in texts {
+                let Err(e) = Desk::new().file("c.toml", &text).load(Some("c.toml")) else { continue };
+                told = without_values(&e).to_string();
+                assert!(!told.contains("S3cret") && !told.contains("77777777"), "{text}: {told}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 4 * places.len(), "{refused} of {}: {told}", places.len());
+    for (text, want) in [
+        (
+            "board.db = 'me:hunter2@db/a'",
+            "board.db = \"...\" is not absolute; allowed is an absolute path or postgres://HOST/DATABASE",
+        ),
+        (
+            "heal.max_resets = 21",
+            "heal.max_resets = ... is out of range; allowed is a whole number from 0 to 20",
+        ),
+        ("distress.storm = 'hunter2'", "distress.storm = \"...\" is neither; allowed is \"on\" or \"off\""),
+        ("heal.grase = '5m'", "unknown key `heal.grase`; did you mean `grace`?"),
+    ] {
+        let e = Desk::new().file("c.toml", text).load(Some("c.toml")).unwrap_err();
+        assert!(without_values(&e).to_string().ends_with(&format!(": {want}")), "{text}: {e}");
+    }
+}
+
 #[test]
 fn columns_count_characters() {
     assert!(told_of("host = { aliases = ['\u{fc}'], x = 1 }").starts_with("c.toml:1:27: "));

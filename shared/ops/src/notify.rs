@@ -244,6 +244,28 @@ impl Book {
         }
     }
 
+    /// Why there is nothing to tell, where that is so.
+    pub fn quiet(&self, now: &Now, elsewhere: &BTreeSet<String>) -> String {
+        let is_other = |n: &&Need| n.board.as_ref().is_some_and(|board| elsewhere.contains(board));
+        let is_told = |n: &&Need| self.open.iter().any(|e| e.key == n.key);
+        let (other, here): (Vec<&Need>, Vec<&Need>) = now.needs.iter().partition(is_other);
+        let told = here.iter().copied().filter(is_told).count();
+        let is_young = self.unseen.is_some() && self.blind(now).is_none();
+        let all = [
+            (told, "told already".to_owned()),
+            (other.len(), "told by another host".to_owned()),
+            (here.len() - told, "new, and told if still so at the next look".to_owned()),
+            (
+                self.open.iter().filter(|e| e.gone.is_some()).count(),
+                format!("over for less than {}", words(SETTLED)),
+            ),
+            (usize::from(is_young), format!("unread for less than {}", words(UNSEEN))),
+        ];
+        let said: Vec<String> =
+            all.into_iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{n} {why}")).collect();
+        if said.is_empty() { "nothing needs you".to_owned() } else { said.join(", ") }
+    }
+
     /// Whether something began that this target was not told.
     pub fn begins(&self, now: &Now, elsewhere: &BTreeSet<String>) -> bool {
         !self.message(now, elsewhere).began.is_empty()

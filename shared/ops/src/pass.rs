@@ -139,7 +139,7 @@ pub fn by_hand(
     });
     for (_, outcome) in &mut report.steps {
         if let Outcome::Moved { what } = outcome {
-            *outcome = Outcome::Refused { why: format!("changed meanwhile: {what}") };
+            *outcome = Outcome::Refused { why: format!("changed meanwhile: {what}; try again") };
         }
     }
     report

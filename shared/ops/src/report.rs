@@ -203,7 +203,7 @@ fn lines(out: &mut dyn Write, board: &BoardReport, many: bool, loud: Loudness) -
     if let Some(overview) = &board.overview {
         // What is a finding is said with the findings.
         let mut overview = overview.clone();
-        overview.unknown.retain(|unknown| board.findings.iter().all(|said| said.text != *unknown));
+        overview.unknown.drain(..overview.found);
         let mut text = Vec::new();
         text::write(&mut text, &overview, loud.verbose)?;
         if many && !text.is_empty() {
@@ -339,8 +339,8 @@ mod tests {
     fn what_is_not_known_is_said_once() {
         let mut board = BoardReport::new("b".into(), "/b".into());
         let mut overview = Overview::nothing("b", base::time::Time(0));
-        overview.unknown = vec!["6 more tasks were not looked at".into()];
-        board.findings = overview.unknown.iter().cloned().map(Said::from).collect();
+        overview.unknown = vec!["6 more tasks were not looked at".into(), "only the newest 500".into()];
+        overview.found = 1;
         board.overview = Some(overview);
         board.left = vec![Left::new("t_1", "files: no log").unknown()];
         let said = |board: &BoardReport| {
@@ -349,7 +349,7 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         let text = said(&board);
-        assert!(!text.contains("6 more") && !text.contains("t_1"), "{text}");
+        assert!(!text.contains("6 more") && !text.contains("t_1") && text.contains("newest 500"), "{text}");
         board.overview = None;
         assert!(said(&board).contains("t_1 unknown: files: no log"));
     }

@@ -38,6 +38,9 @@ pub struct Overview {
     pub spent: Vec<Spent>,
     /// What could not be seen, one sentence each.
     pub unknown: Vec<String>,
+    /// So many of these, the first ones, are findings of the pass as well.
+    #[serde(skip)]
+    pub found: usize,
 }
 
 impl Overview {
@@ -53,6 +56,7 @@ impl Overview {
             providers: Vec::new(),
             spent: Vec::new(),
             unknown: Vec::new(),
+            found: 0,
         }
     }
 }

@@ -47,6 +47,7 @@ pub fn night() -> Overview {
             "t_5c2e91b7: no log of attempt 214 was found, so its turns and its money are not known".into(),
             "the list price of the model moon-3-preview is not known".into(),
         ],
+        found: 0,
     }
 }
 
@@ -63,6 +64,7 @@ pub(crate) fn quiet() -> Overview {
         providers: Vec::new(),
         spent: Vec::new(),
         unknown: Vec::new(),
+        found: 0,
     }
 }
 

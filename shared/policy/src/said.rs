@@ -56,8 +56,14 @@ impl Said {
 
     /// It is about this task as well.
     #[must_use]
-    pub fn about(mut self, task: &str) -> Said {
-        self.tasks.insert(task.to_owned());
+    pub fn about(self, task: &str) -> Said {
+        self.about_all([task])
+    }
+
+    /// It is about these tasks as well.
+    #[must_use]
+    pub fn about_all<'t>(mut self, tasks: impl IntoIterator<Item = &'t str>) -> Said {
+        self.tasks.extend(tasks.into_iter().map(str::to_owned));
         self
     }
 }

@@ -262,7 +262,7 @@ impl<'a> Eyes<'a> {
     }
 
     /// Both.
-    pub(super) fn starters(&self) -> StartersSeen {
+    pub(crate) fn starters(&self) -> StartersSeen {
         StartersSeen { lingers: self.lingers(), cron_runs: self.cron_runs() }
     }
 

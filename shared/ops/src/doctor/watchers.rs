@@ -90,6 +90,11 @@ impl WatcherSeen {
         self.on().iter().any(|s| s.by == by)
     }
 
+    /// Whether cron alone starts it, and no cron daemon runs; `cron_runs`: whether one does, where that is known.
+    pub fn is_stuck(&self, cron_runs: Option<bool>) -> bool {
+        cron_runs == Some(false) && self.is_started() && self.on().iter().all(|s| s.by == By::Cron)
+    }
+
     /// Whether its last start failed. Exit 1 is a pass that was made, with something to say.
     pub fn is_failing(&self) -> bool {
         self.failed_start().is_some_and(|(_, ended)| ended.status != 1)
@@ -154,6 +159,11 @@ impl WatcherSeen {
     pub fn is_overdue(&self, now: Time) -> bool {
         let since = self.last(now).or_else(|| self.installed());
         self.ahead(now).is_some() || since.is_some_and(|at| !self.is_in_time(at, now))
+    }
+
+    /// Whether its last pass is on record and no later one is missing, whatever made it.
+    pub fn came(&self, now: Time) -> bool {
+        self.last(now).is_some_and(|at| self.is_in_time(at, now))
     }
 
     /// Whether nothing is missing after a pass at that time. While the machine was off or suspended no pass could come.
@@ -283,7 +293,7 @@ fn log(w: &WatcherSeen) -> String {
 
 fn passed(w: &WatcherSeen, cron_runs: Option<bool>, now: Time) -> Option<Finding> {
     let name = w.watched.program;
-    let is_stuck = cron_runs == Some(false) && !w.on().is_empty() && w.on().iter().all(|s| s.by == By::Cron);
+    let is_stuck = w.is_stuck(cron_runs);
     if let Some((starter, ended)) = w.failed_start() {
         return Some(failed(w, starter, ended, now));
     }

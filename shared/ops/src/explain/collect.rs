@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::facts::{Facts, Refused, Take, Verdict};
+use super::standing;
 use super::summary::{Counts, Found, Read, RefusedKey};
 use crate::pass::{self, Looks, Tools};
 use crate::report::BoardReport;
@@ -275,9 +276,13 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     };
     let of_rows = rows.iter().filter(|t| !card::is_card(t) && (stands(t) || found(t) || left(t)));
     chosen.extend(of_rows.map(|t| t.id.clone()));
-    let Chosen { tasks: chosen, open_over, closed_over } = Chosen::of(chosen, &rows);
+    let by_hand = by_hand(&mut *board, &chosen, &rows, now)?;
+    let Chosen { tasks: chosen, open_over, closed_over } = Chosen::of(chosen, &rows, &by_hand);
     if open_over > 0 {
-        unknown.push(format!("{} not looked at", things_or(open_over, "more task was", "more tasks were")));
+        let what = things_or(open_over, "more task was", "more tasks were");
+        unknown.push(format!(
+            "{what} not looked at: at most {MAX_TASKS} of a board are; `watchbill why TASK` looks at one"
+        ));
         // That is said once.
         survey.findings.retain(|f| f.said.kind != said::Kind::Cut);
     }
@@ -330,10 +335,26 @@ fn is_left_to_nobody(
     t.status == Status::Ready && runtime.is_nobodys(t.assignee.as_deref(), own_board) && !is_new()
 }
 
+/// Where more open tasks are chosen than are looked at closely: those that a person scheduled, of which a closer look says no more.
+fn by_hand(
+    board: &mut dyn Board,
+    chosen: &BTreeSet<String>,
+    rows: &[Task],
+    now: Time,
+) -> Result<BTreeSet<String>> {
+    let open: Vec<&Task> = rows.iter().filter(|t| chosen.contains(&t.id)).collect();
+    if open.len() <= MAX_TASKS {
+        return Ok(BTreeSet::new());
+    }
+    let scheduled = open.into_iter().filter(|t| t.status == Status::Scheduled).map(|t| t.id.clone());
+    let all = board.look(&scheduled.collect::<Vec<_>>())?;
+    Ok(all.into_iter().filter(|d| standing::is_by_hand(d, now)).map(|d| d.task.id.clone()).collect())
+}
+
 /// The tasks that are looked at closely.
 struct Chosen {
     tasks: Vec<String>,
-    /// How many open ones have no room.
+    /// How many open ones have no room, but for those scheduled by hand.
     open_over: usize,
     /// The same of those that are closed.
     closed_over: usize,
@@ -341,8 +362,8 @@ struct Chosen {
 
 impl Chosen {
     /// What is open comes first: what was done in the night needs nobody. Of that, what a person most likely has to end. `rows`: all that
-    /// is open.
-    fn of(ids: BTreeSet<String>, rows: &[Task]) -> Chosen {
+    /// is open. `by_hand`: what needs nobody comes last.
+    fn of(ids: BTreeSet<String>, rows: &[Task], by_hand: &BTreeSet<String>) -> Chosen {
         let turn = |status: &Status| match status {
             Status::Blocked | Status::Triage | Status::Review | Status::Other(_) => 0,
             // What is held goes on by itself.
@@ -352,12 +373,11 @@ impl Chosen {
         let turns: BTreeMap<&str, i32> = rows.iter().map(|t| (t.id.as_str(), turn(&t.status))).collect();
         let (mut open, closed): (Vec<String>, Vec<String>) =
             ids.into_iter().partition(|id| turns.contains_key(id.as_str()));
-        let room = MAX_TASKS.saturating_sub(open.len());
-        let (open_over, closed_over) =
-            (open.len().saturating_sub(MAX_TASKS), closed.len().saturating_sub(room));
-        if open_over > 0 {
-            open.sort_by_key(|id| turns.get(id.as_str()));
-            open.truncate(MAX_TASKS);
+        let closed_over = closed.len().saturating_sub(MAX_TASKS.saturating_sub(open.len()));
+        let mut open_over = 0;
+        if open.len() > MAX_TASKS {
+            open.sort_by_key(|id| (by_hand.contains(id), turns.get(id.as_str())));
+            open_over = open.drain(MAX_TASKS..).filter(|id| !by_hand.contains(id)).count();
             open.sort_unstable();
         }
         Chosen { tasks: open.into_iter().chain(closed).take(MAX_TASKS).collect(), open_over, closed_over }
@@ -944,11 +964,16 @@ mod tests {
         rows.extend(stopped.iter().zip(3_010..).map(|(status, n)| row(n, status)));
         let mut ids: BTreeSet<String> = rows.iter().map(|t| t.id.clone()).collect();
         ids.insert("t_00009999".into());
-        let chosen = Chosen::of(ids, &rows);
+        let chosen = Chosen::of(ids.clone(), &rows, &BTreeSet::new());
         assert_eq!((chosen.tasks.len(), chosen.open_over, chosen.closed_over), (1_000, 2_014, 1));
         let (held, others) = chosen.tasks.split_at(986);
         assert_eq!((held[0].as_str(), held[985].as_str()), ("t_00000000", "t_00000985"));
         let want: Vec<String> = (3_000..3_014).map(|n| format!("t_{n:08}")).collect();
         assert_eq!(others, want);
+        // What a person scheduled needs nobody: a hold among it, whatever its id, is looked at.
+        let by_hand = (0..2_999).map(|n| format!("t_{n:08}")).collect();
+        let chosen = Chosen::of(ids, &rows, &by_hand);
+        assert_eq!((chosen.tasks.len(), chosen.open_over), (1_000, 0));
+        assert!(chosen.tasks.contains(&"t_00002999".to_owned()));
     }
 }

@@ -461,7 +461,7 @@ fn stopped(f: &Facts, e: &Event, due: Option<String>) -> Stand {
     let kind = f.detail.block_kind(Some(e));
     let reason = text(e, "reason").unwrap_or("no reason given");
     let when = f.ago(e.at);
-    let Some(run) = worked(f, e) else {
+    let Some(run) = worked(&f.detail, e, f.now) else {
         // A question is a person's to answer, even if no worker wrote it.
         if kind == Some("needs_input") {
             let says = format!("blocked: {} {when}: {reason}", asks(None));
@@ -502,10 +502,10 @@ fn profile(run: &Run) -> &str {
 }
 
 /// The attempt that a block ended. For one that nobody worked on Hermes makes an attempt up, so that the reason is kept.
-fn worked<'a>(f: &'a Facts, block: &Event) -> Option<&'a Run> {
-    let run = f.detail.runs.iter().find(|r| Some(r.id) == block.run)?;
-    let claimed = f.detail.events.iter().any(|e| e.kind == EventKind::Claimed && e.run == block.run);
-    (claimed || run.seconds(f.now) > 0).then_some(run)
+fn worked<'a>(d: &'a Detail, block: &Event, now: Time) -> Option<&'a Run> {
+    let run = d.runs.iter().find(|r| Some(r.id) == block.run)?;
+    let claimed = d.events.iter().any(|e| e.kind == EventKind::Claimed && e.run == block.run);
+    (claimed || run.seconds(now) > 0).then_some(run)
 }
 
 /// We gave it to a person.
@@ -525,10 +525,19 @@ fn with_person(f: &Facts, e: &Event, cause: &str) -> Stand {
     Stand::new(Kind::NeedsPerson, says).more(said.or(behind).or(known).or_else(|| Some(alone())))
 }
 
+/// Whether a person scheduled it, and it needs nobody until that ends.
+pub(super) fn is_by_hand(d: &Detail, now: Time) -> bool {
+    let by_worker = || authorship::parked(d).is_some_and(|e| parking(d, e, now).is_some());
+    d.task.status == Status::Scheduled
+        && our_hold(d).is_none()
+        && needs_operator::told(d).is_none()
+        && !by_worker()
+}
+
 fn scheduled(f: &Facts) -> Stand {
     let Some((e, hold)) = our_hold(&f.detail) else {
         let e = authorship::parked(&f.detail);
-        if let Some((e, run)) = e.and_then(|e| Some((e, parking(f, e)?))) {
+        if let Some((e, run)) = e.and_then(|e| Some((e, parking(&f.detail, e, f.now)?))) {
             return parked(f, e, run);
         }
         let when = e.map_or_else(String::new, |e| format!(" {}", f.ago(e.at)));
@@ -560,11 +569,11 @@ fn scheduled(f: &Facts) -> Stand {
 
 /// The attempt whose worker scheduled its own task with this event, as newer Hermes lets it (`kanban_schedule`). What a person schedules was
 /// worked on by no attempt, or has a comment of that person.
-fn parking<'a>(f: &'a Facts, e: &Event) -> Option<&'a Run> {
-    let run = worked(f, e).filter(|r| e.by().is_none() && r.outcome.as_deref() == Some("scheduled"))?;
+fn parking<'a>(d: &'a Detail, e: &Event, now: Time) -> Option<&'a Run> {
+    let run = worked(d, e, now).filter(|r| e.by().is_none() && r.outcome.as_deref() == Some("scheduled"))?;
     let is_word = |c: &Comment| c.body.starts_with("SCHEDULED:") && e.at.since(c.at).abs() <= ONE_COMMAND;
     let is_of_run = |c: &Comment| run.profile.as_deref().is_some_and(|p| p.eq_ignore_ascii_case(&c.author));
-    let by_hand = f.detail.comments.iter().any(|c| is_word(c) && !is_of_run(c));
+    let by_hand = d.comments.iter().any(|c| is_word(c) && !is_of_run(c));
     (!by_hand).then_some(run)
 }
 
@@ -769,7 +778,11 @@ fn triage(f: &Facts) -> Stand {
     let why = match looped {
         Some(e) if needs_operator::asked_in_triage(&f.detail) == Some(e) => {
             let reason = text(e, "reason").unwrap_or("no reason given");
-            format!("in triage: {} {}, not for the first time: {reason}", asks(worked(f, e)), f.ago(e.at))
+            format!(
+                "in triage: {} {}, not for the first time: {reason}",
+                asks(worked(&f.detail, e, f.now)),
+                f.ago(e.at)
+            )
         }
         Some(e) => {
             let reason = text(e, "reason").map_or_else(String::new, |r| format!(": {r}"));

@@ -1211,7 +1211,7 @@ mod summary {
         let ids = || facts.iter().map(|f| f.detail.task.id.as_str());
         let odd = ids().map(|id| found(Said::from(format!("{id} is odd")).about(id)));
         let blind = blind.iter().map(|what| {
-            let said = ids().filter(|id| what.starts_with(id)).fold(Said::from(*what), Said::about);
+            let said = Said::from(*what).about_all(ids().filter(|id| what.starts_with(id)));
             Found { is_blind: true, ..found(said) }
         });
         // What is about one of the tasks is told there.

@@ -48,6 +48,19 @@ fn todo(host: &str, text: &str) -> String {
     }
 }
 
+impl Need {
+    /// What a machine said that it needs, under the name by which ssh knows that.
+    pub fn of_host(self, host: &str) -> Need {
+        Need {
+            says: folded(&self.says),
+            board: self.board.as_deref().map(folded),
+            run: self.run.as_deref().map(|run| command(host, run)),
+            todo: self.todo.as_deref().map(|text| todo(host, text)),
+            ..self
+        }
+    }
+}
+
 impl Now {
     /// What a machine said of itself, under the name by which ssh knows it.
     pub fn of_host(mut self, host: &str) -> Now {
@@ -58,13 +71,8 @@ impl Now {
             fold(&mut board.unknown);
         }
         fold(&mut self.unknown);
-        for need in &mut self.needs {
-            need.says = folded(&need.says);
-            need.board = need.board.as_deref().map(folded);
-            need.run = need.run.as_deref().map(|run| command(host, run));
-            need.todo = need.todo.as_deref().map(|text| todo(host, text));
-        }
-        Now { host: host.to_owned(), is_remote: true, ..self }
+        let needs = self.needs.into_iter().map(|need| need.of_host(host)).collect();
+        Now { host: host.to_owned(), is_remote: true, needs, ..self }
     }
 
     /// A machine that did not say how it stands, and what to do about it.

@@ -151,6 +151,26 @@ fn a_quiet_night_is_no_message_and_changes_no_book() {
 }
 
 #[test]
+fn why_nothing_is_told_is_said() {
+    let (mut book, target) = (Book::default(), anybody());
+    let none = BTreeSet::new();
+    let mut quiet = |now: Now, elsewhere: &BTreeSet<String>| {
+        let decision = beside(&mut book, &now, &target, Outcome::Accepted, elsewhere);
+        (decision == Decision::Quiet).then(|| book.quiet(&now, elsewhere))
+    };
+    let mut said = |seconds: i64, keys: &[&str]| quiet(at(seconds, keys), &none);
+    assert_eq!(said(0, &[]).as_deref(), Some("nothing needs you"));
+    assert_eq!(said(60, &["quota:default:moon"]), None);
+    assert_eq!(said(120, &["quota:default:moon"]).as_deref(), Some("1 told already"));
+    let new = "1 new, and told if still so at the next look, 1 over for less than 5m";
+    assert_eq!(said(180, &["board-unreadable:other"]).as_deref(), Some(new));
+    let blind = Now { unknown: vec!["a board cannot be read".into()], ..at(240, &["quota:other:moon"]) };
+    let said = quiet(blind, &["other".to_owned()].into());
+    let all = "1 told by another host, 1 over for less than 5m, 1 unread for less than 10m";
+    assert_eq!(said.as_deref(), Some(all));
+}
+
+#[test]
 fn what_comes_back_at_once_is_the_same_episode() {
     let (mut book, target) = (Book::default(), anybody());
     let key = &["dispatcher-absent:default"][..];

@@ -279,7 +279,8 @@ impl Drafted {
     pub(crate) fn lines(&self) -> Vec<String> {
         let commands = self.commands();
         let fits = commands.iter().map(String::len).sum::<usize>() <= MAX_ON_CARD;
-        let mut lines = vec![format!("# {}; as metadata of kanban_complete:", self.because)];
+        let mut lines =
+            vec![format!("# {}; as metadata of kanban_complete or `board complete`:", self.because)];
         lines.push(format!("{{\"route\":{}}}", self.decision()));
         if fits {
             lines.push("# or by hand, and then link each one as a parent:".into());

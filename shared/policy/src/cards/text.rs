@@ -202,6 +202,7 @@ impl CardWriter<'_> {
                 &format!(" --reason \"{}\"", t.blocker),
             ),
             unblock: format!("{hand} unblock {id}"),
+            complete: self.seen.own_board.then(|| format!("{hand} complete CARD --metadata")),
             only_human: !many && is_a_persons(&s.detail, &t.case),
             none_left: profiles.is_empty() && !known.is_empty(),
             profiles,

@@ -92,9 +92,12 @@ impl Watcher for BudgetCheck {
 
 /// Decides on everything that was seen. Pure: the same facts give the same steps.
 pub fn decide(watcher: &BudgetCheck, seen: &Seen, pass: &Pass, config: &Config) -> Decision {
-    let mut decision = Decision::default();
-    if let Some(fault) = &seen.clock_fault {
-        return Decision::of_broken_clock(fault, true);
+    let fault = seen.clock_fault.as_deref();
+    let mut decision = fault.map_or_else(Decision::default, |fault| Decision::of_broken_clock(fault, true));
+    // Not everything could be looked at: that is exit 1, and a line.
+    decision.findings.extend(seen.unknown.iter().map(|said| Said::of(said::Kind::Cut, said.clone())));
+    if fault.is_some() {
+        return decision;
     }
     let judged = judge::all(seen, config, &watcher.origin, pass.only.as_deref());
     for one in &judged {
@@ -102,8 +105,6 @@ pub fn decide(watcher: &BudgetCheck, seen: &Seen, pass: &Pass, config: &Config) 
         let unknown = one.unknown.iter();
         decision.left.extend(unknown.map(|why| Left::new(task, why).unknown()));
     }
-    // Not everything could be looked at: that is exit 1, and a line.
-    decision.findings.extend(seen.unknown.iter().map(|said| Said::of(said::Kind::Cut, said.clone())));
     unmeasured::tell(&judged, seen, config, &mut decision);
     steps::decide(watcher, seen, &judged, pass, config, &mut decision);
     decision

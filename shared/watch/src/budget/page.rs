@@ -29,6 +29,7 @@ pub(super) fn overview(seen: &Seen, judged: &[Judged<'_>], config: &Config) -> O
     }
     let mut unknown = seen.unknown.clone();
     unknown.extend(seen.clock_fault.as_deref().map(policy::decision::broken_clock));
+    let found = unknown.len();
     let interventions = interventions(seen, &mut unknown);
     let mut tasks: Vec<TaskView> = judged.iter().map(|j| task(j, seen, config)).collect();
     // What is wrong comes first, then what runs; the rest as it was found.
@@ -43,6 +44,7 @@ pub(super) fn overview(seen: &Seen, judged: &[Judged<'_>], config: &Config) -> O
         providers: providers(seen, config),
         spent: spent(seen),
         unknown,
+        found,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tables and properties of the verdicts, the drafts, and what is written where the operator asked for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
@@ -558,6 +558,13 @@ fn with_a_broken_clock_nothing_is_judged_by_time() {
     assert!(judged[0].verdicts.is_empty());
     let o = page::overview(&s, &judged, &config);
     assert!(o.unknown[0].starts_with("clock: "), "{:?}", o.unknown);
+    // Beside these the page says more.
+    s.unknown.push("6 more tasks were not looked at in this pass".into());
+    let judged = judge::all(&s, &config, &BTreeMap::new(), None);
+    let (d, o) = (decide(&commenting(), &s, &pass(), &config), page::overview(&s, &judged, &config));
+    let found: BTreeSet<&str> = d.findings.iter().map(|said| said.text.as_str()).collect();
+    assert_eq!(found, o.unknown[..o.found].iter().map(String::as_str).collect());
+    assert_eq!(found.len(), 2);
 }
 
 /// A hold that began long ago and lasts is shown, one that is over is not.

@@ -48,8 +48,7 @@ pub(super) fn tell(judged: &[Judged<'_>], seen: &Seen, config: &Config, decision
         let lasts = format!("nothing measures the configured limit of {what} of some tasks");
         let more = if tasks.len() > 1 { format!(" and {} more", tasks.len() - 1) } else { String::new() };
         let said = Said::from(format!("{lasts}: {}{more}", tasks.first().map_or("", |(said, _)| said)));
-        let said = tasks.into_iter().fold(said, |said, (_, task)| said.about(task));
-        decision.notices.insert(lasts, said);
+        decision.notices.insert(lasts, said.about_all(tasks.into_iter().map(|(_, task)| task)));
     }
 }
 

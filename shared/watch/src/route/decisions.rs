@@ -146,8 +146,8 @@ impl<'a> Rules<'a> {
         if !refused.is_empty() {
             let id = &card.task.id;
             let said = Said::from(format!("card {id}: its decision was refused: {}", list(refused)));
-            let said = self.sources(card).into_iter().fold(said, |said, about| said.about(&about.task.id));
-            self.decision.find(id, said);
+            let sources = self.sources(card);
+            self.decision.find(id, said.about_all(sources.iter().map(|d| d.task.id.as_str())));
         }
     }
 
