@@ -500,7 +500,7 @@ fn a_bundle_tells_what_was_done_and_no_text_of_a_task() {
     let b = healthy();
     b.sql("UPDATE tasks SET title = 'the secret plan of Anna'");
     b.add("t_00000002", "running");
-    b.run_it("t_00000002", Some(dead_pid()), 3_600);
+    b.run_it("t_00000002", Some(dead_pid()), 600);
     b.heal(&[]).ok();
     let board = b.db.display().to_string();
     let before = b.dump();
