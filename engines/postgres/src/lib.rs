@@ -431,7 +431,7 @@ impl Board for PostgresBoard {
         Some(Timeline { history, number: self.server.timeline })
     }
 
-    fn reach(&mut self, timeline: u32) -> Result<()> {
+    fn skip_behind(&mut self, timeline: u32) -> Result<()> {
         self.server = Held { open: None, timeline };
         self.read(meta).map(drop)
     }

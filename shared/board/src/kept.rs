@@ -189,8 +189,8 @@ impl Board for KeptBoard {
         self.reads.borrow().board.timeline()
     }
 
-    fn reach(&mut self, timeline: u32) -> Result<()> {
-        self.reads.borrow_mut().board.reach(timeline)
+    fn skip_behind(&mut self, timeline: u32) -> Result<()> {
+        self.reads.borrow_mut().board.skip_behind(timeline)
     }
 
     fn history(&mut self) -> Result<Option<History>> {

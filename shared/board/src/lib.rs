@@ -842,7 +842,7 @@ pub trait Board {
     ///
     /// # Errors
     /// `Data` where each of them is, see [`several_hosts::replaced`]; the board cannot be read.
-    fn reach(&mut self, _timeline: u32) -> Result<()> {
+    fn skip_behind(&mut self, _timeline: u32) -> Result<()> {
         Ok(())
     }
 

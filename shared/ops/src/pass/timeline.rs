@@ -21,10 +21,10 @@ pub fn open(id: &BoardId, mode: Mode, patience: Duration, cache: &Cache) -> Resu
 /// Refuses a board on a server of which a later timeline was seen, unless its address names the one that took over as well.
 ///
 /// # Errors
-/// `Data`: the server was replaced. See [`Board::reach`].
+/// `Data`: the server was replaced. See [`Board::skip_behind`].
 pub fn refuse(board: &mut dyn Board, cache: &Cache) -> Result<()> {
     match board.timeline().and_then(|here| ahead_of(&here, cache)) {
-        Some(known) => board.reach(known),
+        Some(known) => board.skip_behind(known),
         None => Ok(()),
     }
 }
