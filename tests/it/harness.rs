@@ -531,7 +531,7 @@ fn within(is_killed: bool) {
     until("it is stopped by itself", || is_gone(worker) && is_gone(nested));
 }
 
-/// `setsid` forks where it leads a process group, as each command here does.
+/// `setsid` forks where it leads a process group; then nothing tells how its command ends.
 #[test]
 fn a_command_that_its_wrapper_puts_into_the_background_is_the_worker() {
     for (interpreter, ends, code, status) in

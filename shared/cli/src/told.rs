@@ -73,10 +73,7 @@ impl Books {
     /// # Errors
     /// `Busy` where another pass has it.
     pub(crate) fn lock(&self) -> Result<Lock> {
-        let runtime = env("XDG_RUNTIME_DIR").map(|folder| PathBuf::from(folder).join("watchbill"));
-        let me = rustix::process::getuid();
-        let shared = std::env::temp_dir().join(format!("watchbill-{}", me.as_raw()));
-        self.lock_or(runtime.into_iter().chain([shared]))
+        self.lock_or(elsewhere(env("XDG_RUNTIME_DIR").map(PathBuf::from), std::env::temp_dir()))
     }
 
     fn lock_or(&self, others: impl IntoIterator<Item = PathBuf>) -> Result<Lock> {
@@ -129,6 +126,13 @@ impl Books {
     }
 }
 
+/// Where else it may be. On a disk that is full or read-only, as in a container, the memory of the machine still takes a file.
+fn elsewhere(runtime: Option<PathBuf>, temporary: PathBuf) -> impl Iterator<Item = PathBuf> {
+    let own = format!("watchbill-{}", rustix::process::getuid().as_raw());
+    let shared = [temporary, "/dev/shm".into()].map(|folder| folder.join(&own));
+    runtime.map(|folder| folder.join("watchbill")).into_iter().chain(shared)
+}
+
 /// Locks this file of a folder, which it makes.
 fn lock(folder: &Path, name: &str) -> Result<Lock> {
     let place = folder.join(name);
@@ -166,6 +170,7 @@ fn lock_beside(folder: &Path, name: &str) -> Result<Lock> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd as _;
     use std::os::unix::fs::symlink;
 
     use super::*;
@@ -203,5 +208,14 @@ mod tests {
         let tells = |at: i64| lock.note_unwritten(Time(at)).is_ok();
         assert_eq!([7_200, 7_319, 7_320, 10_799].map(tells), [true, true, false, false]);
         assert!(std::fs::read_dir(at("open")).unwrap().next().is_none());
+        // The memory of the machine takes one, so a timer that never comes then tells, too.
+        let lock =
+            Books(at("state").join("notify")).lock_or(elsewhere(Some(at("state")), at("state"))).unwrap();
+        lock.note_unwritten(Time(7_400)).unwrap();
+        assert_eq!(lock.unwritten(), Some(Time(7_400)));
+        let fd = lock.0.as_ref().unwrap().as_raw_fd();
+        let place = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap();
+        assert!(place.starts_with("/dev/shm"), "{}", place.display());
+        std::fs::remove_file(place).unwrap();
     }
 }

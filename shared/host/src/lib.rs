@@ -18,7 +18,6 @@ mod stop;
 mod types;
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -207,17 +206,6 @@ impl Host {
         // The name in brackets may hold anything.
         let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
         matches!(state, Some("T" | "t"))
-    }
-
-    /// Whether a process began a session of its own (setsid(2)), by its number in our own pid namespace.
-    pub fn leads_session(&self, pid: i64) -> bool {
-        let id = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-        id.is_some_and(|id| rustix::process::getsid(Some(id)) == Ok(id))
-    }
-
-    /// The arguments of a process; none where they cannot be read.
-    pub fn words_of(&self, pid: i64) -> Vec<OsString> {
-        proc::words(&self.proc, pid)
     }
 
     /// The frozen cgroup that holds a process; `None` also where nothing tells.

@@ -1,7 +1,7 @@
 //! Reading processes: one scan of `/proc`, and one close look at a single pid through a pidfd.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -340,13 +340,6 @@ pub(super) fn own_children(root: &Path) -> Option<Vec<i64>> {
         }
     }
     Some(all)
-}
-
-/// The arguments of a process; none where they cannot be read.
-pub(super) fn words(root: &Path, pid: i64) -> Vec<OsString> {
-    let line = whole(&root.join(pid.to_string()).join("cmdline")).unwrap_or_default();
-    let line = line.strip_suffix(b"\0").unwrap_or(&line);
-    line.split(|b| *b == 0).map(|word| OsStr::from_bytes(word).to_owned()).collect()
 }
 
 /// See [`started_by`]. `adopter`: this process, where it adopts. A harness has another task, and so has what it started.

@@ -6,8 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, ExitStatus};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -155,7 +154,7 @@ impl Host {
     }
 
     /// What a child of this process started and that lives: what is in its process group, was adopted by this process, or descends from
-    /// such, and works for no other task. The child must lead a process group of its own.
+    /// such, and works for no other task. The child must lead a process group of its own, as what `setsid` starts does.
     ///
     /// # Errors
     /// Why that is not known, in words.
@@ -169,19 +168,15 @@ impl Host {
         Ok(all.into_iter().filter(|p| !p.has_ended).collect())
     }
 
-    /// Collects what this process adopted and that ended, and says how. Until then a program that asks for it sees that it is there.
-    /// `child` is left out.
-    pub fn collect_adopted(&self, child: i64) -> Vec<(i64, ExitStatus)> {
+    /// Collects what this process adopted and that ended: until then a program that asks for it sees that it is there. `child` is left out.
+    pub fn collect_adopted(&self, child: i64) {
         if !adopts() {
-            return Vec::new();
+            return;
         }
-        let collected = |pid: i64| {
-            let id = Pid::from_raw(i32::try_from(pid).ok()?)?;
-            let (_, status) = waitpid(Some(id), WaitOptions::NOHANG).ok()??;
-            Some((pid, ExitStatus::from_raw(status.as_raw())))
-        };
-        let children = proc::own_children(&self.proc).unwrap_or_default();
-        children.into_iter().filter(|pid| *pid != child).filter_map(collected).collect()
+        for pid in proc::own_children(&self.proc).unwrap_or_default() {
+            let id = i32::try_from(pid).ok().filter(|_| pid != child).and_then(Pid::from_raw);
+            let _ = id.map(|id| waitpid(Some(id), WaitOptions::NOHANG));
+        }
     }
 
     /// Ends what an attempt left running, and what the child of this process started that worked on it.

@@ -171,12 +171,14 @@ impl Book {
         let at = now.now;
         self.sent.retain(|sent| (0..HOUR).contains(&at.since(*sent)));
         self.unseen = unseen(now).next().map(|_| self.unseen.filter(|since| *since <= at).unwrap_or(at));
-        // Of several that make passes in turn, each second look may see none that failed.
-        self.new.retain(|_, (since, seen)| *since <= at && (0..SETTLED).contains(&at.since(*seen)));
+        // What is there at each look lasts, however far apart the looks are.
         for need in now.needs.iter().filter(|n| PASSING.contains(&n.cause.as_str())) {
-            self.new.entry(need.key.clone()).or_insert((at, at)).1 = at;
+            let (since, seen) = self.new.entry(need.key.clone()).or_insert((at, at));
+            (*since, *seen) = ((*since).min(at), at);
         }
-        self.new.retain(|key, _| self.open.iter().all(|e| e.key != *key));
+        // Of several that make passes in turn, each second look may see none that failed.
+        let is_told = |key: &String| self.open.iter().any(|e| e.key == *key);
+        self.new.retain(|key, (_, seen)| (0..SETTLED).contains(&at.since(*seen)) && !is_told(key));
         let was = std::mem::take(&mut self.unseen_each);
         // An earlier version kept one time for all.
         let first = self.unseen.filter(|_| was.is_empty());

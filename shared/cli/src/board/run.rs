@@ -84,8 +84,6 @@ struct Gate {
     prompt: prompt::File,
     text: String,
     log: Option<Log>,
-    /// The command.
-    line: Vec<OsString>,
 }
 
 /// What was got ready for a task before it is taken.
@@ -123,7 +121,7 @@ struct Work {
     told: Arc<AtomicBool>,
 }
 
-/// What goes on of a command that ended.
+/// What goes on of a command that failed.
 #[derive(Default)]
 struct GoesOn {
     /// When it was seen that it ended, by the boot clock, in seconds.
@@ -132,21 +130,6 @@ struct GoesOn {
     looked: Option<i64>,
     /// The process that is the worker now.
     worker: Option<i64>,
-    /// How that one ended, where this is known.
-    status: Option<ExitStatus>,
-}
-
-impl GoesOn {
-    /// Notes how its worker ended, if it is among these.
-    fn collect(&mut self, ended: Vec<(i64, ExitStatus)>) {
-        let its = ended.into_iter().find(|(pid, _)| Some(*pid) == self.worker);
-        self.status = self.status.or(its.map(|(_, status)| status));
-    }
-
-    /// How the command ended, whose first process ended so. Where that one failed, how something that it left ended says nothing.
-    fn end_of(&self, first: ExitStatus) -> ExitStatus {
-        self.status.filter(|_| first.success()).unwrap_or(first)
-    }
 }
 
 /// An end that the board does not take yet.
@@ -190,6 +173,7 @@ pub(super) fn work(asked: &Run, common: &Common) -> Result<u8> {
     }
     environment::leave_own_task();
     runnable(&asked.command[0])?;
+    is_waited_for(&asked.command)?;
     if let Some((log, there)) = asked.log.as_deref().and_then(|log| Some((log, fs::metadata(log).ok()?))) {
         plain(log, &there)?;
     }
@@ -370,15 +354,13 @@ impl Hand<'_> {
             shared,
         };
         told.put(&mut command);
-        // A Ctrl-C of the terminal is ours, who then stops it in an orderly way.
-        command.process_group(0);
         let log = self.log(id, log)?;
         if let Some((file, _)) = &log {
             let copy = || file.try_clone().map_err(|e| Error::io("the log", &e));
             command.stdout(copy()?).stderr(copy()?);
         }
-        let child = command.spawn().map_err(|e| Error::io("/bin/sh", &e))?;
-        Ok(Gate { child, prompt, text, log: log.map(|(_, log)| log), line: line.to_vec() })
+        let child = grouped(command, line).map_err(|e| Error::io("/bin/sh", &e))?;
+        Ok(Gate { child, prompt, text, log: log.map(|(_, log)| log) })
     }
 
     /// What a worker is told which sees nothing else of the board: the same as `heal --print-prompt` where an attempt was made before, and all that was said since.
@@ -447,22 +429,20 @@ impl Hand<'_> {
             }
             if work.told.load(Ordering::Relaxed) {
                 // It failed before, and only what it left was waited for.
-                let failed = ended.filter(|status| !status.success() && on.worker.is_some());
+                let failed = ended.filter(|_| on.worker.is_some());
                 if failed.is_some() {
                     drop(self.here.host.stop_child(&mut work.gate.child, &work.task, work.run));
                 }
                 break failed.map_or(End::Told, End::Itself);
             }
-            on.collect(self.here.host.collect_adopted(work.gate.pid()));
+            self.here.host.collect_adopted(work.gate.pid());
             if let Some(status) = ended
-                && !self.goes_on(&work, status, ttl, &mut on)
+                && (status.success() || !self.goes_on(&work, status, ttl, &mut on))
             {
                 // Who stops a machine tells all of its processes at once.
                 std::thread::sleep(LOOK);
-                // What it left may have ended since it was collected.
-                on.collect(self.here.host.collect_adopted(work.gate.pid()));
                 let is_told = work.told.load(Ordering::Relaxed);
-                break if is_told { End::Told } else { End::Itself(on.end_of(status)) };
+                break if is_told { End::Told } else { End::Itself(status) };
             }
             // Suspended time counts: after a laptop was opened again the next heartbeat is due at once.
             let at = self.here.host.boot_clock();
@@ -515,8 +495,7 @@ impl Hand<'_> {
         }
     }
 
-    /// Whether a command that ended works on all the same, in a process that it started. `setsid` ends at once and leaves the command
-    /// itself. One that failed may leave its agent, which would write beside the next attempt: that is waited for as long as `heal` waits
+    /// Whether a command that failed left its agent, which would write beside the next attempt: that is waited for as long as `heal` waits
     /// for what a dead worker left. What names its run is for `heal` to wait for.
     fn goes_on(&mut self, work: &Work, status: ExitStatus, ttl: i64, on: &mut GoesOn) -> bool {
         let host = &self.here.host;
@@ -527,18 +506,8 @@ impl Hand<'_> {
         on.looked = Some(now);
         let since = *on.since.get_or_insert(now);
         let Ok(left) = host.left_by_child(work.gate.pid(), &work.task) else { return false };
-        let worker = if status.success() {
-            match on.worker {
-                Some(pid) => left.contains(&pid).then_some(pid),
-                None => left.into_iter().find(|pid| {
-                    host.leads_session(*pid) && is_wrapped(&host.words_of(*pid), &work.gate.line)
-                }),
-            }
-        } else {
-            let Ok(named) = host.left_by_run(&work.task, work.run) else { return false };
-            left.into_iter().find(|pid| !named.contains(pid))
-        };
-        let Some(worker) = worker else { return false };
+        let Ok(named) = host.left_by_run(&work.task, work.run) else { return false };
+        let Some(worker) = left.into_iter().find(|pid| !named.contains(pid)) else { return false };
         let wait = span::seconds(self.config.heal.orphan_wait);
         if on.worker.is_none() {
             // Its worker may have said that it is done.
@@ -546,30 +515,24 @@ impl Hand<'_> {
                 return false;
             }
             let (how, most) = (how_ended(status), fence::long(wait));
-            let line = match status.success() {
-                true => format!("its command works on in the background, as process {worker}"),
-                false => {
-                    format!("{how}, but process {worker} that it started still runs: waits {most} at most")
-                }
-            };
+            let line =
+                format!("{how}, but process {worker} that it started still runs: waits {most} at most");
             warn(&refused(&work.task, line).to_string());
         }
         if on.worker.replace(worker) != Some(worker) {
-            self.is_worked_on_by(work, worker, ttl, status.success());
+            self.is_worked_on_by(work, worker, ttl);
         }
-        status.success() || now - since < wait
+        now - since < wait
     }
 
     /// Records a process as the worker of a task: of the one before it `heal` would see that it is gone. Where the board does not take
     /// that, `heal` waits for the heartbeats of this harness. What a failed command left is its worker as long as this harness waits: no
     /// later attempt waits for it, as [`Detail::recorded`] asks for a pid.
-    fn is_worked_on_by(&mut self, work: &Work, pid: i64, ttl: i64, is_command: bool) {
+    fn is_worked_on_by(&mut self, work: &Work, pid: i64, ttl: i64) {
         let Ok(seen) = self.look(&work.task) else { return };
         if work.holds(&seen) {
             let (mut trail, fingerprint) = self.of_worker("run", pid, &work.gate);
-            if !is_command {
-                trail.more.remove("pid");
-            }
+            trail.more.remove("pid");
             let expires = self.here.now.plus(ttl);
             let mut changes = hermes::taken_over(&seen, &work.lock, expires, pid, &trail);
             hermes::fingerprint(&mut changes, fingerprint);
@@ -1013,23 +976,32 @@ pub(crate) fn runnable(command: &OsStr) -> Result<()> {
     }
 }
 
-/// Whether the arguments of a process are those of what `setsid` was to start: it forks where it leads a process group (setsid(1)), as each
-/// command here does and none does at a prompt. A subshell of that has the same ones, and leads no session. A script has its interpreter, and
-/// the options of that one, in its front.
-fn is_wrapped(words: &[OsString], line: &[OsString]) -> bool {
-    let name_of = |word: &OsString| Path::new(word).file_name().map(OsStr::to_owned);
-    let Some(at) = line.iter().position(|word| Path::new(word).file_name() == Some(OsStr::new("setsid")))
-    else {
-        return false;
-    };
-    let behind = &line[at + 1..];
-    let flags = behind.iter().take_while(|word| word.as_encoded_bytes().starts_with(b"-")).count();
-    let wanted = &behind[flags..];
-    let Some(from) = words.len().checked_sub(wanted.len()) else { return false };
-    match (&words[from..], wanted) {
-        ([word, words @ ..], [name, wanted @ ..]) => name_of(word) == name_of(name) && words == wanted,
-        _ => false,
+/// Starts a command in a process group of its own: a Ctrl-C of the terminal is ours, who then stops it in an orderly way. `setsid` leaves its
+/// command in the background where it leads a process group (setsid(1)), and nothing then tells how that one ends. So where the command
+/// names it, another process that has ended leads the group: `setsid` becomes its command.
+fn grouped(mut command: Command, line: &[OsString]) -> std::io::Result<Child> {
+    let names_setsid = |word: &OsString| word.as_bytes().windows(6).any(|part| part == b"setsid");
+    if !line.iter().any(names_setsid) {
+        return command.process_group(0).spawn();
     }
+    let mut leader =
+        Command::new("/bin/sh").args(["-c", ":"]).stdin(Stdio::null()).process_group(0).spawn()?;
+    // The group is there until its leader was waited for, and as long as it has a member.
+    let child = command.process_group(leader.id().cast_signed()).spawn();
+    leader.wait()?;
+    child
+}
+
+/// Refuses `setsid --fork`: nothing tells whether the command behind it works on, nor how it ends.
+fn is_waited_for(line: &[OsString]) -> Result<()> {
+    let is_setsid = |word: &OsString| Path::new(word).file_name() == Some(OsStr::new("setsid"));
+    let options = line.iter().skip_while(|word| !is_setsid(word)).skip(1).map(|word| word.as_bytes());
+    let forks = |option: &[u8]| option == b"--fork" || !option.starts_with(b"--") && option.contains(&b'f');
+    if !options.take_while(|word| word.starts_with(b"-")).any(forks) {
+        return Ok(());
+    }
+    let wrong = Error::new(Kind::Usage, "setsid --fork", "leaves the command in the background");
+    Err(wrong.hint("leave --fork (-f) out: the attempt ends with the command"))
 }
 
 fn runs(path: &Path) -> bool {

@@ -632,6 +632,16 @@ fn what_is_over_at_the_next_look_is_not_told() {
         let decision = pass(&mut book, &at(seconds, keys), &target, Outcome::Accepted);
         assert_eq!(told(&decision).is_some(), is_told, "{seconds}");
     }
+    // A timer may come as seldom as it likes, and the clock may be set back.
+    for every in [LASTED, SETTLED - 1, SETTLED, 600, HOUR, -600] {
+        let mut book = Book::default();
+        let mut one = |look| {
+            let now = at(9_000 + look * every, &["pass-failed"]);
+            told(&pass(&mut book, &now, &target, Outcome::Accepted)).is_some()
+        };
+        let want = [false, every > 0, false];
+        assert_eq!([one(0), one(1), one(2)], want, "{every}");
+    }
     let mut lost = at(0, &[]);
     lost.unknown.push("the server does not answer".into());
     let mut book = Book::default();

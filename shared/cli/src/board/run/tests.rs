@@ -329,24 +329,28 @@ fn an_end_that_cannot_be_written_waits_a_while_and_no_longer_than_a_supervisor()
     drop(work.gate.end());
 }
 
+/// util-linux and busybox alike fork where they lead a process group, and end with 0 at once.
 #[test]
-fn what_a_wrapper_leaves_has_the_words_behind_it() {
-    let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
-    for (line, left, is) in [
-        ("setsid agent -x", "agent -x", true),
-        ("nice setsid ./agent -x", "/bin/sh ./agent -x", true),
-        ("env A=1 setsid agent", "/usr/bin/agent", true),
-        ("setsid ./agent -x", "bash -eu ./agent -x", true),
-        ("setsid ./agent", "/usr/bin/python3 -u ./agent", true),
-        ("setsid", "setsid", false),
-        ("setsid agent -x", "agent -y", false),
-        ("setsid agent", "gpg-agent", false),
-        ("npm start", "node server.js start", false),
-        ("./agent -p x --add-dir app", "app", false),
-        // A subshell, and a program that puts itself into the background.
-        ("agent -x", "agent -x", false),
-        ("./agent.sh", "/bin/sh ./agent.sh", false),
+fn setsid_does_not_leave_its_command_in_the_background() {
+    for (command, status) in [
+        ("exec setsid sh -c 'exit 3'", Status::Ready),
+        ("exec nice setsid nosuchagent", Status::Ready),
+        ("exec setsid nohup sh -c 'sleep 1; exit 3'", Status::Ready),
+        ("exec setsid sh -c 'exit 0'", Status::Done),
     ] {
-        assert_eq!(is_wrapped(&words(left), &words(line)), is, "{line}: {left}");
+        assert_eq!(ended_beside(command, |_| ()).task.status, status, "{command}");
+    }
+}
+
+#[test]
+fn setsid_that_forks_always_is_refused() {
+    let is_refused = |line: &str| {
+        is_waited_for(&line.split(' ').map(OsString::from).collect::<Vec<_>>()).err().map(|e| e.kind)
+    };
+    for line in ["setsid -f agent", "nice /usr/bin/setsid -wf agent", "setsid -w --fork agent"] {
+        assert_eq!(is_refused(line), Some(Kind::Usage), "{line}");
+    }
+    for line in ["setsid agent -f", "setsid -w -- agent -f", "setsid --ctty agent", "agent -f setsid"] {
+        assert_eq!(is_refused(line), None, "{line}");
     }
 }
