@@ -105,6 +105,11 @@ fn taken(place: &Path) -> Error {
         .hint("try again")
 }
 
+/// A folder by its real path, as git lists it, where it is there.
+fn real(folder: &Path) -> PathBuf {
+    folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
+}
+
 fn is_empty(folder: &Path) -> bool {
     let is_real = std::fs::symlink_metadata(folder).is_ok_and(|m| m.is_dir());
     is_real && std::fs::read_dir(folder).is_ok_and(|mut inside| inside.next().is_none())
@@ -137,7 +142,7 @@ impl Repo {
             return Err(Error::new(Kind::Usage, format!("--name {name}"), "no name for a folder")
                 .hint("letters, digits, dots, _ and -, at most 100"));
         }
-        Ok(self.top.join(FOLDER).join(name))
+        Ok(real(&self.top.join(FOLDER)).join(name))
     }
 
     /// What is to be done for a tree of this branch at this place. Changes nothing.
@@ -150,12 +155,12 @@ impl Repo {
         let at = place.display().to_string();
         let listed = self.run(&["worktree", "list", "--porcelain", "-z"]).map_err(|why| refused(&at, why))?;
         let full = format!("branch refs/heads/{branch}");
-        let mut elsewhere = None;
+        let (mut elsewhere, here) = (None, real(place));
         for tree in listed.split("\0\0") {
             let mut lines = tree.split('\0');
             let path = lines.next().and_then(|l| l.strip_prefix("worktree ")).unwrap_or_default();
             let on = lines.any(|l| l == full);
-            match (Path::new(path) == place, on) {
+            match (real(Path::new(path)) == here, on) {
                 (true, true) if place.is_dir() => return Ok(Plan::Use),
                 (true, false) => {
                     return Err(refused(&at, format!("is a working tree of another branch than {branch}")));
@@ -349,6 +354,7 @@ mod tests {
 
     /// A repository with one commit.
     fn repository(top: &Path) -> Repo {
+        std::fs::create_dir_all(top).unwrap();
         let repo = Repo { git: git().unwrap(), top: top.canonicalize().unwrap() };
         repo.run(&["init", "--quiet"]).unwrap();
         commit(&repo, "one");
@@ -386,6 +392,19 @@ mod tests {
         std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
         repo.make(&Plan::Make, &place, "y", false).unwrap_err();
         assert!(!place.exists() && repo.run(&["rev-parse", "--verify", "refs/heads/y"]).is_err());
+    }
+
+    #[test]
+    fn a_tree_below_a_symlink_is_used_again() {
+        let top = tempfile::tempdir().unwrap();
+        let repo = repository(&top.path().join("repo"));
+        std::fs::create_dir(top.path().join("big")).unwrap();
+        std::os::unix::fs::symlink("../big", repo.top.join(FOLDER)).unwrap();
+        let place = repo.place("x").unwrap();
+        repo.make(&Plan::Make, &place, "x", false).unwrap();
+        for place in [place, repo.top.join(FOLDER).join("x")] {
+            assert_eq!(repo.plan(&place, "x").unwrap(), Plan::Use, "{}", place.display());
+        }
     }
 
     #[test]
