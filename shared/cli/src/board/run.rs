@@ -306,7 +306,7 @@ impl Hand<'_> {
         let mut claim =
             Claim { workspace: None, id: None, worker: None, pid: None, ttl: asked.ttl, log: None };
         let folder = match seen.place.path.as_deref().map(PathBuf::from) {
-            Some(path) if !path.is_dir() => {
+            Some(path) if !may_be_entered(&path) => {
                 let terms = self.terms(&seen, &claim, Some(profile), Some(harness))?;
                 return Ok(Ready { seen, nth, terms, start: Err(unusable(&path)) });
             }
@@ -966,12 +966,16 @@ fn is_waited(wait: Duration, told: &AtomicBool) -> bool {
     false
 }
 
+fn may_be_entered(folder: &Path) -> bool {
+    folder.is_dir() && rustix::fs::access(folder, Access::EXEC_OK).is_ok()
+}
+
 /// Why a folder cannot be worked in, in the words of Hermes (0.19), by which `status` knows what mends it.
 fn unusable(folder: &Path) -> String {
     let why = match fs::metadata(folder) {
-        Ok(_) => "[Errno 20] Not a directory",
-        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => "[Errno 13] Permission denied",
-        Err(_) => "[Errno 2] No such file or directory",
+        Ok(there) if !there.is_dir() => "[Errno 20] Not a directory",
+        Err(e) if e.kind() != std::io::ErrorKind::PermissionDenied => "[Errno 2] No such file or directory",
+        _ => "[Errno 13] Permission denied",
     };
     format!("workspace: {why}: '{}'", folder.display())
 }
