@@ -216,7 +216,7 @@ complete -c board -n "__fish_board_using_subcommand claim" -s q -l quiet -d 'Pri
 complete -c board -n "__fish_board_using_subcommand claim" -s h -l help -d 'Print help'
 complete -c board -n "__fish_board_using_subcommand run" -l assignee -d 'Claim for this profile' -r
 complete -c board -n "__fish_board_using_subcommand run" -l ttl -d 'Let the claim last this long without a heartbeat [default: board.claim_ttl, 15m]' -r
-complete -c board -n "__fish_board_using_subcommand run" -l log -d 'Write the output of the command to this file [default: the board\'s log of the task]' -r -F
+complete -c board -n "__fish_board_using_subcommand run" -l log -d 'Write the output of the command to this file; each worker needs its own [default: the board\'s log of the task]' -r -F
 complete -c board -n "__fish_board_using_subcommand run" -l wait -d 'Wait until a task is ready, and look for one this often (1s to 1h)' -r
 complete -c board -n "__fish_board_using_subcommand run" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand run" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r

@@ -489,7 +489,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from claim" -s h -l help -d 'Print help'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from run" -l assignee -d 'Claim for this profile' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from run" -l ttl -d 'Let the claim last this long without a heartbeat [default: board.claim_ttl, 15m]' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from run" -l log -d 'Write the output of the command to this file [default: the board\'s log of the task]' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from run" -l log -d 'Write the output of the command to this file; each worker needs its own [default: the board\'s log of the task]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from run" -l wait -d 'Wait until a task is ready, and look for one this often (1s to 1h)' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from run" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from run" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r

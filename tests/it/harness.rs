@@ -1117,6 +1117,28 @@ fn without_a_hermes_root_its_words_are_kept_beside_our_memory() {
     );
 }
 
+#[test]
+fn a_named_log_is_of_one_worker_at_a_time() {
+    let d = Desk::new();
+    let log = d.b.path().join("luna.log");
+    let args = ["--log", log.to_str().unwrap()];
+    // What a command leaves in the background keeps nobody out.
+    let first = d.started(&args, "sleep 60 & echo $! > left; while [ ! -e stop ]; do sleep 0.1; done");
+    d.b.hand(&["add", "Sweep the hall", "--assignee", "luna"]).ok();
+    let said = ran(d.command(&args, "true").current_dir(&d.folder)).fails(75);
+    let want = format!(
+        "board: --log {}: another worker writes to this file; nothing was started; give each worker its own --log, \
+         or none: then each task has its own",
+        log.display()
+    );
+    assert_eq!(said, want);
+    assert_eq!(d.b.value("SELECT count(*) FROM task_runs"), "1");
+    fs::write(d.folder.join("stop"), "").unwrap();
+    until("it ends", || is_gone(first.pid()));
+    ran(d.command(&args, "true").current_dir(&d.folder)).ok();
+    signal(d.read("left").trim().parse().unwrap(), Signal::KILL);
+}
+
 /// The whole way with no Hermes on the machine: its worker stops, tuesday decides, another one does the work.
 #[test]
 fn without_hermes_what_luna_cannot_do_is_decided_by_tuesday_and_done_by_nova() {

@@ -211,6 +211,38 @@ pub(crate) fn as_nobody(b: &TestBoard, name: &str, args: &[&str]) -> Ran {
     ran(&mut other)
 }
 
+/// A task in a folder of another user: it fails alone, and holds up no other.
+#[test]
+fn a_folder_that_may_not_be_entered_is_a_failed_start_and_holds_up_no_other() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let b = TestBoard::own();
+    let folder = |name: &str, mode| {
+        let path = fs::canonicalize(b.path()).unwrap().join(name);
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path.display().to_string()
+    };
+    let (secret, open) = (folder("secret", 0o700), folder("open", 0o755));
+    let add = |title: &str, args: &[&str]| {
+        b.hand(&[&["add", title, "--assignee", "luna"], args].concat()).ok().trim().to_owned()
+    };
+    let closed = add("Read the letters", &["--priority", "5", "--workspace", &secret]);
+    let free = add("Light the lanterns", &["--workspace", &open]);
+    assert!(Command::new("chown").args(["-R", "65534:65534"]).arg(b.path()).status().unwrap().success());
+    std::os::unix::fs::chown(&secret, Some(0), Some(0)).unwrap();
+    let said = as_nobody(
+        &b,
+        "board",
+        &["--db", b.db.to_str().unwrap(), "run", "--assignee", "luna", "--", "/bin/true"],
+    );
+    let line = format!(
+        "board: {closed}: workspace: [Errno 13] Permission denied: '{secret}'; counted as a failed start"
+    );
+    assert_eq!((said.code, said.err.trim(), said.out), (0, &*line, format!("{free} done\n")));
+}
+
 /// Row 19: a board that everybody may read, in a folder that only its owner may write.
 #[test]
 fn another_user_may_look_at_a_board_and_changes_nothing() {

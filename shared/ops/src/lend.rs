@@ -93,10 +93,17 @@ pub fn mark(board: &str, task: &str) -> Value {
     json!({"board": board, "task": task})
 }
 
-/// The loan under which a running task was lent to this board; `None`: its claim is not that loan's.
-pub fn lent_to(seen: &Detail, board: &str) -> Option<Loan> {
-    worker::lent_to(seen).filter(|lent| lent.board == board)?;
+/// The loan under which a running task was lent; `None`: its claim is not a loan's.
+pub fn lent(seen: &Detail) -> Option<Loan> {
+    worker::lent_to(seen)?;
     Loan::of_lock(&seen.task.id, seen.task.claim_lock.as_deref()?)
+}
+
+/// Whether a loan is one to this board. Its own local task proves it, whatever the board and the host were called when it was claimed.
+/// Before that is made, the claim says so. `is_here`: it was claimed on this host.
+pub fn is_to(loan: &Loan, there: &Detail, local: Option<&Detail>, board: &str, is_here: bool) -> bool {
+    let is_named = || worker::lent_to(there).is_some_and(|lent| lent.board == board);
+    local.is_some_and(|local| is_made_for(loan, local)) || (is_here && is_named())
 }
 
 /// Whether a local task says that it was lent from this board.

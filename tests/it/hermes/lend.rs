@@ -151,6 +151,25 @@ fn result_and_reason_go_back_and_a_blocked_one_is_asked_about_once() {
 }
 
 #[test]
+fn what_is_done_goes_back_where_the_board_is_reached_by_another_path() {
+    let Some(home) = Home::new() else { return };
+    let (from, folder) = (TestBoard::own(), tempfile::tempdir().unwrap());
+    let (task, link) = (add(&from, "one"), folder.path().join("link"));
+    std::os::unix::fs::symlink(home.path(), &link).unwrap();
+    let mut command = home.command("board");
+    command
+        .args(["lend", "--assignee", "luna", "--from"])
+        .arg(&from.db)
+        .arg("--onto")
+        .arg(link.join("kanban.db"));
+    ran(&mut command).ok();
+    let local = home.local(&task);
+    home.hermes(&["claim", &local]).ok();
+    home.hermes(&["complete", &local, "--summary", "counted them all"]).ok();
+    assert_eq!(home.lend(&from, &[]).ok(), format!("{task} is done, by {local}\n"));
+}
+
+#[test]
 fn what_was_claimed_and_not_made_yet_is_made_by_the_next_pass() {
     let Some(mut home) = Home::new() else { return };
     home.configure("[board]\nbusy_timeout = \"1s\"\n");

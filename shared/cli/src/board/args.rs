@@ -272,7 +272,7 @@ pub(crate) struct Run {
     /// Let the claim last this long without a heartbeat [default: board.claim_ttl, 15m]
     #[arg(long, value_name = "TIME", value_parser = parse_ttl)]
     pub(super) ttl: Option<Duration>,
-    /// Write the output of the command to this file [default: the board's log of the task]
+    /// Write the output of the command to this file; each worker needs its own [default: the board's log of the task]
     #[arg(long, value_name = "FILE")]
     pub(super) log: Option<PathBuf>,
     /// Wait until a task is ready, and look for one this often (1s to 1h)

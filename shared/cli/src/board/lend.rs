@@ -19,7 +19,7 @@ use ::board::{Answer, Begin, BoardId, Change, Detail, HandOver, Mode, NewTask, O
 use base::error::{Error, Kind, Result};
 use card::packet;
 use config::{Config, span};
-use ops::lend::{Clocks, Deed, Loan, decide, is_lent_from, lent_to, mark};
+use ops::lend::{Clocks, Deed, Loan, decide, is_lent_from, is_to, lent, mark};
 use ops::report::{printable, say};
 use policy::authorship::HAND;
 
@@ -154,18 +154,20 @@ impl Lending<'_> {
         Ok(if refused || failed { Kind::Partial.code() } else { 0 })
     }
 
-    /// Every loan of this host between the two boards: by the claims there, and by the local tasks that are open.
+    /// Every loan between the two boards: by the claims there, and by the local tasks that are open.
     fn loans(&mut self) -> Result<Vec<Lent>> {
         let (lends, gets) = (self.from.board_file(), self.onto.board_file());
         let host = &self.from.here.host;
         let is_here = |lock: &str| host.is_here(claim_host(lock));
         let running = self.from.board.glance(&[Status::Running])?;
-        let here = running.into_iter().filter(|t| t.claim_lock.as_deref().is_some_and(is_here));
-        let here: Vec<String> = here.map(|t| t.id).collect();
+        let running: Vec<String> = running.into_iter().map(|t| t.id).collect();
         let mut found: BTreeMap<Loan, (Option<Detail>, Option<Detail>)> = BTreeMap::new();
-        for there in self.from.board.look(&here)? {
-            if let Some(loan) = lent_to(&there, &gets) {
-                let local = self.onto.board.look(&[loan.local()])?.pop();
+        for there in self.from.board.look(&running)? {
+            let Some(loan) = lent(&there) else { continue };
+            // After the claim was seen: of one whose local task is not there yet it would be said that it was deleted.
+            let local = self.onto.board.look(&[loan.local()])?.pop();
+            let is_here = there.task.claim_lock.as_deref().is_some_and(is_here);
+            if is_to(&loan, &there, local.as_ref(), &gets, is_here) {
                 found.insert(loan, (Some(there), local));
             }
         }

@@ -21,7 +21,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Access, OFlags};
+use rustix::fs::{Access, FlockOperation, OFlags, flock};
+use rustix::io::Errno;
 use serde_json::json;
 
 use super::args::{Claim, Run};
@@ -106,6 +107,8 @@ struct Log {
     inode: u64,
     /// Where it lies until the claim is won: another harness may be faster, and then the log is that one's.
     begun: Option<PathBuf>,
+    /// Keeps every other worker out of a named file, as long as this is open.
+    _held: Option<File>,
 }
 
 /// A task at work.
@@ -290,7 +293,7 @@ impl Hand<'_> {
         let mut claim =
             Claim { workspace: None, id: None, worker: None, pid: None, ttl: asked.ttl, log: None };
         let folder = match seen.place.path.as_deref().map(PathBuf::from) {
-            Some(path) if !path.is_dir() => {
+            Some(path) if !may_be_entered(&path) => {
                 let terms = self.terms(&seen, &claim, Some(profile), Some(harness))?;
                 return Ok(Ready { seen, nth, terms, start: Err(unusable(&path)) });
             }
@@ -399,9 +402,12 @@ impl Hand<'_> {
         let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
         options.append(true).create(true).mode(0o600).custom_flags(flags);
         let file = options.open(begun.as_ref().unwrap_or(&path)).map_err(at(&path))?;
+        plain(&path, &file.metadata().map_err(at(&path))?)?;
+        // Not by the file that the command writes to: what it leaves in the background would keep the next worker out.
+        let held = named.map(|path| options.open(path).map_err(at(path))).transpose()?;
+        held.as_ref().map_or(Ok(()), |held| alone(&path, held))?;
         let about = file.metadata().map_err(at(&path))?;
-        plain(&path, &about)?;
-        Ok(Some((file, Log { path, from: about.len(), inode: about.ino(), begun })))
+        Ok(Some((file, Log { path, from: about.len(), inode: about.ino(), begun, _held: held })))
     }
 
     /// Lets the command go, sends heartbeats while it runs, and says how it ended.
@@ -929,12 +935,16 @@ fn is_waited(wait: Duration, told: &AtomicBool) -> bool {
     false
 }
 
+fn may_be_entered(folder: &Path) -> bool {
+    folder.is_dir() && rustix::fs::access(folder, Access::EXEC_OK).is_ok()
+}
+
 /// Why a folder cannot be worked in, in the words of Hermes (0.19), by which `status` knows what mends it.
 fn unusable(folder: &Path) -> String {
     let why = match fs::metadata(folder) {
-        Ok(_) => "[Errno 20] Not a directory",
-        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => "[Errno 13] Permission denied",
-        Err(_) => "[Errno 2] No such file or directory",
+        Ok(there) if !there.is_dir() => "[Errno 20] Not a directory",
+        Err(e) if e.kind() != std::io::ErrorKind::PermissionDenied => "[Errno 2] No such file or directory",
+        _ => "[Errno 13] Permission denied",
     };
     format!("workspace: {why}: '{}'", folder.display())
 }
@@ -945,6 +955,19 @@ fn plain(path: &Path, there: &fs::Metadata) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(Kind::Usage, format!("--log {}", path.display()), "not a plain file"))
+}
+
+/// Refuses a log that another worker writes to: whose words are whose could not be told.
+fn alone(path: &Path, log: &File) -> Result<()> {
+    match flock(log, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => {
+            let what = "another worker writes to this file; nothing was started";
+            let hint = "give each worker its own --log, or none: then each task has its own";
+            Err(Error::new(Kind::Busy, format!("--log {}", path.display()), what).hint(hint))
+        }
+        // Where a file system has no such locks, nobody can be refused.
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a command that cannot be started, before anything is claimed for it: each ready task would fail on it, one after the other.

@@ -49,7 +49,7 @@ pub(super) enum Plan {
 #[derive(Debug, Default)]
 pub(super) struct Made {
     tree: bool,
-    /// The commit a new branch was put on.
+    /// The commit that a branch was put on which this spawn made.
     branch_at: Option<String>,
     folder: bool,
     held: Option<Hold>,
@@ -105,6 +105,11 @@ fn taken(place: &Path) -> Error {
         .hint("try again")
 }
 
+/// A folder by its real path, as git lists it, where it is there.
+fn real(folder: &Path) -> PathBuf {
+    folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
+}
+
 fn is_empty(folder: &Path) -> bool {
     let is_real = std::fs::symlink_metadata(folder).is_ok_and(|m| m.is_dir());
     is_real && std::fs::read_dir(folder).is_ok_and(|mut inside| inside.next().is_none())
@@ -137,7 +142,7 @@ impl Repo {
             return Err(Error::new(Kind::Usage, format!("--name {name}"), "no name for a folder")
                 .hint("letters, digits, dots, _ and -, at most 100"));
         }
-        Ok(self.top.join(FOLDER).join(name))
+        Ok(real(&self.top.join(FOLDER)).join(name))
     }
 
     /// What is to be done for a tree of this branch at this place. Changes nothing.
@@ -150,12 +155,12 @@ impl Repo {
         let at = place.display().to_string();
         let listed = self.run(&["worktree", "list", "--porcelain", "-z"]).map_err(|why| refused(&at, why))?;
         let full = format!("branch refs/heads/{branch}");
-        let mut elsewhere = None;
+        let (mut elsewhere, here) = (None, real(place));
         for tree in listed.split("\0\0") {
             let mut lines = tree.split('\0');
             let path = lines.next().and_then(|l| l.strip_prefix("worktree ")).unwrap_or_default();
             let on = lines.any(|l| l == full);
-            match (Path::new(path) == place, on) {
+            match (real(Path::new(path)) == here, on) {
                 (true, true) if place.is_dir() => return Ok(Plan::Use),
                 (true, false) => {
                     return Err(refused(&at, format!("is a working tree of another branch than {branch}")));
@@ -216,19 +221,23 @@ impl Repo {
         if !is_empty(place) {
             return Err(taken(place));
         }
-        let done = match plan {
-            Plan::Make => self.run(&["worktree", "add", "--quiet", "-b", branch, path, "HEAD"]),
-            _ => self.run(&["worktree", "add", "--quiet", path, branch]),
-        };
+        let begun = if *plan == Plan::Make { self.begin(branch, made) } else { Ok(()) };
+        let done = begun.and_then(|()| self.run(&["worktree", "add", "--quiet", path, branch]));
         // A hook may fail after everything is there.
         made.tree = place.is_dir();
-        if *plan == Plan::Make {
-            made.branch_at = self.commit_of(branch);
-        }
         match done {
             Ok(_) => Ok(()),
             Err(why) => Err(refused(&at, format!("git worktree add: {why}"))),
         }
+    }
+
+    /// Makes a branch. Git refuses one that is there: only what this made is this spawn's, and not what a person or another spawn made
+    /// since the plan.
+    fn begin(&self, branch: &str, made: &mut Made) -> std::result::Result<(), Reason> {
+        let at = self.run(&["rev-parse", "--verify", "HEAD^{commit}"])?;
+        self.run(&["branch", branch, "HEAD"])?;
+        made.branch_at = Some(at.trim().to_owned());
+        Ok(())
     }
 
     /// Takes away what was made, and says what could not be. Only for a tree in which nobody has worked: what git calls clean may
@@ -246,12 +255,13 @@ impl Repo {
             return Some(tree_and_branch(place, branch));
         }
         if let Some(at) = &made.branch_at {
-            // Only while nobody committed to it.
+            // Only while nobody committed to it, or works on it.
             let reference = format!("refs/heads/{branch}");
-            if self.run(&["update-ref", "-d", &reference, at]).is_err() {
+            if self.is_in_use(branch) || self.run(&["update-ref", "-d", &reference, at]).is_err() {
                 left = Some(format!("the branch {branch}"));
+            } else {
+                let _ = self.run(&["config", "--remove-section", &format!("branch.{branch}")]);
             }
-            let _ = self.run(&["config", "--remove-section", &format!("branch.{branch}")]);
         }
         if made.folder {
             let folder = self.top.join(FOLDER);
@@ -264,9 +274,11 @@ impl Repo {
         left
     }
 
-    fn commit_of(&self, branch: &str) -> Option<String> {
-        let said = self.run(&["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")]).ok()?;
-        Some(said.trim().to_owned()).filter(|s| !s.is_empty())
+    /// Whether a working tree is on this branch, or nobody knows.
+    fn is_in_use(&self, branch: &str) -> bool {
+        let line = format!("branch refs/heads/{branch}");
+        let listed = self.run(&["worktree", "list", "--porcelain", "-z"]);
+        listed.map_or(true, |listed| listed.split('\0').any(|l| l == line))
     }
 
     /// Runs git in the repository; its last words where it fails.
@@ -312,6 +324,7 @@ pub(super) fn with_left(why: String, left: Option<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn who_has_the_task_waits_for_another_spawn_that_only_looks() {
@@ -337,6 +350,61 @@ mod tests {
         std::fs::write(folder.join(".gitignore"), "").unwrap();
         makes();
         assert_eq!(std::fs::read_to_string(folder.join(".gitignore")).unwrap(), "*\n");
+    }
+
+    /// A repository with one commit.
+    fn repository(top: &Path) -> Repo {
+        std::fs::create_dir_all(top).unwrap();
+        let repo = Repo { git: git().unwrap(), top: top.canonicalize().unwrap() };
+        repo.run(&["init", "--quiet"]).unwrap();
+        commit(&repo, "one");
+        repo
+    }
+
+    fn commit(repo: &Repo, message: &str) -> String {
+        let who = ["-c", "user.name=a", "-c", "user.email=a@b"];
+        repo.run(&[&who[..], &["commit", "--quiet", "--allow-empty", "-m", message]].concat()).unwrap();
+        repo.run(&["rev-parse", "HEAD"]).unwrap()
+    }
+
+    #[test]
+    fn a_branch_that_others_made_or_use_is_kept() {
+        let top = tempfile::tempdir().unwrap();
+        let repo = repository(top.path());
+        let place = repo.place("x").unwrap();
+        let at_branch = || repo.run(&["rev-parse", "--verify", "refs/heads/x"]).ok();
+        // A person begins it after the plan was made.
+        let plan = repo.plan(&place, "x").unwrap();
+        repo.run(&["checkout", "--quiet", "-b", "x"]).unwrap();
+        let work = commit(&repo, "an hour of work");
+        let why = repo.make(&plan, &place, "x", false).unwrap_err();
+        assert!(why.what.contains("already exists") && !why.what.contains("left behind"), "{}", why.what);
+        assert_eq!(at_branch().as_ref(), Some(&work));
+        assert!(!place.exists());
+        // Another tree is on it, at the commit where this spawn put it.
+        let made = Made { branch_at: Some(work.trim().to_owned()), ..Made::default() };
+        assert_eq!(repo.undo(&made, &place, "x").as_deref(), Some("the branch x"));
+        assert_eq!(at_branch(), Some(work));
+        // Its own one goes with its tree: a hook fails once everything is there.
+        let hook = top.path().join(".git/hooks/post-checkout");
+        std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+        std::fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
+        std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+        repo.make(&Plan::Make, &place, "y", false).unwrap_err();
+        assert!(!place.exists() && repo.run(&["rev-parse", "--verify", "refs/heads/y"]).is_err());
+    }
+
+    #[test]
+    fn a_tree_below_a_symlink_is_used_again() {
+        let top = tempfile::tempdir().unwrap();
+        let repo = repository(&top.path().join("repo"));
+        std::fs::create_dir(top.path().join("big")).unwrap();
+        std::os::unix::fs::symlink("../big", repo.top.join(FOLDER)).unwrap();
+        let place = repo.place("x").unwrap();
+        repo.make(&Plan::Make, &place, "x", false).unwrap();
+        for place in [place, repo.top.join(FOLDER).join("x")] {
+            assert_eq!(repo.plan(&place, "x").unwrap(), Plan::Use, "{}", place.display());
+        }
     }
 
     #[test]

@@ -54,11 +54,25 @@ fn a_loan_is_known_by_claim_key_and_id_of_any_shape() {
 #[test]
 fn a_claim_is_ours_where_its_own_event_says_so() {
     let mut there = held(900);
-    assert_eq!(lent_to(&there, "/h/kanban.db"), Some(loan()));
-    assert_eq!(lent_to(&there, "/other/kanban.db"), None);
+    assert_eq!(lent(&there), Some(loan()));
+    let made = local(Status::Done);
+    let mut other = made.clone();
+    other.task.idempotency_key = None;
+    for (local, board, is_here, want) in [
+        (None, "/h/kanban.db", true, true),
+        (None, "/h/kanban.db", false, false),
+        (None, "/link/kanban.db", true, false),
+        (Some(&other), "/h/kanban.db", true, true),
+        (Some(&other), "/link/kanban.db", true, false),
+        // The board or the host has another name now.
+        (Some(&made), "/link/kanban.db", true, true),
+        (Some(&made), "/h/kanban.db", false, true),
+    ] {
+        assert_eq!(is_to(&loan(), &there, local, board, is_here), want, "{board} {is_here} {local:?}");
+    }
     assert!(loan().holds(&there) && loan().was_of(&there));
     there.task.claim_lock = Some("h1:77:ffffffff".into());
-    assert_eq!(lent_to(&there, "/h/kanban.db"), None, "claimed anew");
+    assert_eq!(lent(&there), None, "claimed anew");
     assert!(!loan().holds(&there) && loan().was_of(&there));
     assert!(!loan().was_of(&detail("t_00000001", Status::Ready)));
 }
