@@ -136,7 +136,7 @@ fn a_board_that_is_not_there_is_66_with_the_names_of_those_that_are() {
 fn the_mark_of_a_moved_board_is_not_replaced() {
     let (b, to) = (TestBoard::own(), tempfile::tempdir().unwrap());
     ran(b.command("board").arg("copy").arg(&b.db).arg(to.path().join("new.db"))).ok();
-    let file = b.path().join("watchbill.pause");
+    let file = b.path().join("kanban.db.watchbill.pause");
     let before = fs::read_to_string(&file).unwrap();
     let said = switch(&b, &["pause", "--for", "1h", "--reason", "a look"]).ok();
     assert!(said.contains(": stays paused") && said.contains(": moved to "), "{said}");

@@ -69,6 +69,7 @@ pub(super) fn pause(args: &PauseArgs) -> Result<u8> {
             reason: args.reason.as_deref().map(|r| base::quote::inline(r, MAX_REASON)),
             by: env("USER").or_else(|| env("LOGNAME")),
             since: Some(now),
+            moved_to: None,
         };
         let before = id.pause_in_force(now, patience)?;
         if let Some(moved) = before.as_ref().filter(|before| before.is_move()) {

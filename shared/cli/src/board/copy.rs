@@ -54,13 +54,9 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
     let config = common.load()?.config;
     let patience = config.board.busy_timeout;
     let (from_id, to_id) = (named(&asked.from, "FROM")?, named(&asked.to, "TO")?);
-    if from_id.whole() == to_id.whole() {
+    let real = |id: &BoardId| id.file().and_then(|file| file.canonicalize().ok());
+    if from_id.whole() == to_id.whole() || real(&from_id).is_some_and(|of| real(&to_id) == Some(of)) {
         return Err(Error::new(Kind::Usage, &to_id.at, "FROM and TO are the same board"));
-    }
-    let folder = |id: &BoardId| id.folder().and_then(|folder| folder.canonicalize().ok());
-    if folder(&from_id).is_some_and(|of| folder(&to_id) == Some(of)) {
-        let what = "FROM is in this folder too, and a pause is for all boards of a folder";
-        return Err(Error::new(Kind::Usage, &to_id.at, what).hint("name a file in another folder"));
     }
     let here = Here::look(common, &config)?;
     let mut cache = Cache::open(Cache::place(&env));
@@ -78,7 +74,8 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
     if let Some(pause) = paused {
         let why = pause.reason.as_deref().unwrap_or("its folder is");
         let what = format!("would be paused: {}", base::quote::inline(why, 300));
-        let end = if there { unpause(&to_id) } else { format!("rm {}", shell_word(&pause::place(&to_id))) };
+        let end =
+            if there { unpause(&to_id) } else { format!("rm {}", shell_word(&pause::place(&to_id, &pause))) };
         let hint = format!("name a file in another folder, or end that pause first: {end}");
         return Err(Error::new(Kind::Usage, &to_id.at, what).hint(hint));
     }
@@ -116,7 +113,7 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
     };
     match fill() {
         Ok(sum) => said.print(&sum, common),
-        Err(e) => Err(match from_id.set_pause(before.as_ref(), patience) {
+        Err(e) => Err(match from_id.end_move(before.as_ref(), patience) {
             Ok(()) => e,
             Err(_) => e.hint(format!("{} is still paused: {}", from_id.at, unpause(&from_id))),
         }),
