@@ -131,10 +131,11 @@ fn a_board_is_copied_whole_and_the_old_one_stays_paused() {
 fn a_moved_board_is_paused_and_no_other_board_of_its_folder() {
     let b = TestBoard::own();
     b.add("t_00000001", "todo");
-    let [beside, to] = ["beside.db", "to.db"].map(|name| b.path().join(name));
+    let [beside, to, link] = ["beside.db", "to.db", "link.db"].map(|name| b.path().join(name));
     ran(b.command("board").arg("init").arg(&beside)).ok();
     copy(&b, &to, &[]).ok();
-    for (db, is_paused) in [(&b.db, true), (&beside, false), (&to, false)] {
+    std::os::unix::fs::symlink(&b.db, &link).unwrap();
+    for (db, is_paused) in [(&b.db, true), (&link, true), (&beside, false), (&to, false)] {
         let held = b.heal(&["--db", db.to_str().unwrap()]);
         assert_eq!((held.code == 75, held.err.contains("moved to ")), (is_paused, is_paused), "{held:?}");
     }

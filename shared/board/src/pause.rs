@@ -51,14 +51,20 @@ struct Places {
     all: PathBuf,
 }
 
-/// Beside the path of a board.
+/// Beside the path of a board, and beside its file where that path leads through a link. New pauses are put into the last of them.
 fn places(id: &BoardId) -> Vec<Places> {
     let (Some(path), Some(folder)) = (id.file(), id.folder()) else { return Vec::new() };
     let beside = |path: &Path, folder: &Path| Places {
         alone: with_end(path, &format!(".{FILE}")),
         all: folder.join(FILE),
     };
-    vec![beside(path, &folder)]
+    let mut all = vec![beside(path, &folder)];
+    let real = path.canonicalize().ok();
+    if let Some((real, its)) = real.as_deref().and_then(|real| Some((real, real.parent()?))) {
+        let is_same = path.file_name() == real.file_name() && folder.canonicalize().is_ok_and(|f| f == its);
+        all.extend((!is_same).then(|| beside(real, its)));
+    }
+    all
 }
 
 /// Where this pause of a board is.
@@ -376,6 +382,32 @@ mod tests {
         set(&night, Some(&moved)).unwrap();
         set(&night, None).unwrap();
         assert_eq!((of_board(&night), of_board(&day)), (None, None));
+    }
+
+    #[test]
+    fn a_pause_holds_under_every_name_of_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let [data, links] = ["data", "links"].map(|name| dir.path().join(name));
+        fs::create_dir(&data).and(fs::create_dir(&links)).unwrap();
+        let (real, link) = (board(data.join("night.db")), board(links.join("now.db")));
+        fs::write(data.join("night.db"), "").unwrap();
+        std::os::unix::fs::symlink(data.join("night.db"), links.join("now.db")).unwrap();
+        let moved = Pause::of_move("/new.db", None, NOW, None);
+        for by in [&real, &link] {
+            for pause in [&whole(), &moved] {
+                set(by, Some(pause)).unwrap();
+                assert_eq!((of_board(&real).as_ref(), of_board(&link).as_ref()), (Some(pause), Some(pause)));
+            }
+            set(by, None).unwrap();
+            assert_eq!((of_board(&real), of_board(&link)), (None, None));
+        }
+        // A file beside the link counts for the link, and an end that is said later counts there, too.
+        fs::write(links.join(FILE), "").unwrap();
+        assert_eq!((of_board(&real), of_board(&link)), (None, Some(Pause::default())));
+        set(&link, Some(&whole())).unwrap();
+        assert_eq!((of_board(&real), of_board(&link)), (Some(whole()), Some(whole())));
+        set(&link, None).unwrap();
+        assert_eq!((of_board(&real), of_board(&link)), (None, None));
     }
 
     #[test]
