@@ -141,7 +141,14 @@ fn the_mark_of_a_moved_board_is_not_replaced() {
     let said = switch(&b, &["pause", "--for", "1h", "--reason", "a look"]).ok();
     assert!(said.contains(": stays paused") && said.contains(": moved to "), "{said}");
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
-    assert!(switch(&b, &["unpause"]).ok().contains("moved to "));
+    // All boards are meant, and this one only if it is named.
+    let home = b.path().to_str().unwrap();
+    let said = ran(b.command("watchbill").args(["unpause", "--hermes-root", home])).ok();
+    let named = format!("`watchbill unpause --db {}` ends that", b.db.display());
+    assert!(said.contains(": stays paused") && said.contains(&named), "{said}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    assert!(switch(&b, &["unpause"]).ok().contains("goes on (was: paused"));
+    assert!(!file.exists());
 }
 
 /// The clocks of central Europe, without a file of time zones.

@@ -12,6 +12,7 @@ use base::time::Time;
 use board::pause::Pause;
 use board::several_hosts::{self, Duty};
 use board::{BoardId, Mode, discover};
+use card::shell_word;
 use config::Config;
 use config::quiet_hours::{NextClock, next_clock};
 use config::span;
@@ -93,17 +94,27 @@ pub(super) fn unpause(args: &UnpauseArgs) -> Result<u8> {
             said.board(&id, None, "was not paused");
             continue;
         };
+        if was.is_move() && !is_named(common) {
+            let end = shell_word(&id.address());
+            let line = format!("stays {}; `watchbill unpause --db {end}` ends that", was.words(now));
+            said.board(&id, Some(&was), &line);
+            continue;
+        }
         id.set_pause(None, patience)?;
         said.board(&id, None, &format!("goes on (was: {})", was.words(now)));
     }
     said.print(common, now)
 }
 
+/// Whether boards are named. Without that all are meant.
+fn is_named(common: &Common) -> bool {
+    !common.db.is_empty() || !common.board.is_empty()
+}
+
 /// The boards that are meant. One that is named has to be there.
 fn meant(common: &Common, config: &Config) -> Result<Vec<BoardId>> {
     let boards = common.boards(config)?;
-    let is_named = !common.db.is_empty() || !common.board.is_empty();
-    let missing = boards.iter().filter(|_| is_named).find_map(discover::missing);
+    let missing = boards.iter().filter(|_| is_named(common)).find_map(discover::missing);
     missing.map_or(Ok(boards), Err)
 }
 
