@@ -142,6 +142,19 @@ fn a_moved_board_is_paused_and_no_other_board_of_its_folder() {
 }
 
 #[test]
+fn a_board_is_not_copied_twice_at_once() {
+    let b = TestBoard::own();
+    b.add("t_00000001", "todo");
+    let other = std::fs::File::open(b.path()).unwrap();
+    rustix::fs::flock(&other, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let to = b.path().join("new/night.db");
+    assert!(copy(&b, &to, &[]).fails(75).contains("another copy of a board of its folder is at work"));
+    assert!(!to.exists() && pause(&b).is_none());
+    drop(other);
+    copy(&b, &to, &[]).ok();
+}
+
+#[test]
 fn a_board_with_running_tasks_is_not_copied_unless_they_are_left() {
     let b = TestBoard::own();
     for id in ["t_00000001", "t_00000002"] {

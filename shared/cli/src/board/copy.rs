@@ -1,9 +1,12 @@
 //! `board copy`: a whole board moved to another place.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 
 use super::living::works_on;
@@ -79,6 +82,7 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
         let hint = format!("name a file in another folder, or end that pause first: {end}");
         return Err(Error::new(Kind::Usage, &to_id.at, what).hint(hint));
     }
+    let _alone = alone(&from_id)?;
     let before = from_id.pause(patience)?;
     let in_force = before.as_ref().filter(|pause| !pause.is_over(here.now));
     let place = to_id.address();
@@ -117,6 +121,26 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
             Ok(()) => e,
             Err(_) => e.hint(format!("{} is still paused: {}", from_id.at, unpause(&from_id))),
         }),
+    }
+}
+
+/// Keeps every other copy of this board out until it is dropped: two would both succeed, and both copies would be worked on.
+///
+/// # Errors
+/// `Busy` where another copy is at work.
+fn alone(id: &BoardId) -> Result<Option<File>> {
+    let Some(folder) = id.file().and_then(|file| file.canonicalize().ok()?.parent().map(Path::to_owned))
+    else {
+        return Ok(None);
+    };
+    let folder = File::open(&folder).map_err(|e| Error::io(folder.display(), &e))?;
+    match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => {
+            let what = "another copy of a board of its folder is at work; nothing was copied";
+            Err(Error::new(Kind::Busy, &id.at, what).hint("try again once that has ended"))
+        }
+        // Where a file system has no such locks, nothing tells of another copy.
+        _ => Ok(Some(folder)),
     }
 }
 
