@@ -1,6 +1,7 @@
 //! `watchbill pause` and `watchbill unpause`: no watcher changes a board that is paused.
 
 use std::fmt::Write as _;
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use clap::Args;
@@ -79,7 +80,11 @@ pub(super) fn pause(args: &PauseArgs) -> Result<u8> {
         }
         id.set_pause(Some(&pause), patience)?;
         let was = before.map_or_else(String::new, |b| format!(" (was: {})", b.words(now)));
-        said.board(&id, Some(&pause), &format!("{}{note}{was}", pause.words(now)));
+        let ignored = match until.is_some() && is_of_another(&id) {
+            true => "; other users' watchers ignore that end, and stay paused until `watchbill unpause`",
+            false => "",
+        };
+        said.board(&id, Some(&pause), &format!("{}{note}{was}{ignored}", pause.words(now)));
     }
     said.print(common, now)
 }
@@ -104,6 +109,13 @@ pub(super) fn unpause(args: &UnpauseArgs) -> Result<u8> {
         said.board(&id, None, &format!("goes on (was: {})", was.words(now)));
     }
     said.print(common, now)
+}
+
+/// Whether a board file is another user's. What an ordinary user says of an end counts for that user's own watchers alone.
+fn is_of_another(id: &BoardId) -> bool {
+    let me = rustix::process::geteuid();
+    let owner = id.file().and_then(|file| file.metadata().ok()).map(|meta| meta.uid());
+    !me.is_root() && owner.is_some_and(|owner| owner != me.as_raw())
 }
 
 /// Whether boards are named. Without that all are meant.
