@@ -149,6 +149,8 @@ fn the_mark_of_a_moved_board_is_not_replaced() {
     let named = format!("`watchbill unpause --db {}` ends that", b.db.display());
     assert!(said.contains(": stays paused") && said.contains(&named), "{said}");
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    let found = switch(&b, &["doctor"]).out;
+    assert!(found.contains("only if that one is not used: `watchbill unpause --db "), "{found}");
     assert!(switch(&b, &["unpause"]).ok().contains("goes on (was: paused"));
     assert!(!file.exists());
 }
