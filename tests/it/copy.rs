@@ -78,8 +78,10 @@ fn full() -> TestBoard {
     b
 }
 
-fn pause(b: &TestBoard) -> Option<String> {
-    std::fs::read_to_string(b.path().join("watchbill.pause")).ok()
+/// What pauses a board: that it was moved, or its folder.
+pub(crate) fn pause(b: &TestBoard) -> Option<String> {
+    let files = ["kanban.db.watchbill.pause", "watchbill.pause"].map(|name| b.path().join(name));
+    files.iter().find_map(|file| std::fs::read_to_string(file).ok())
 }
 
 #[test]
@@ -126,6 +128,33 @@ fn a_board_is_copied_whole_and_the_old_one_stays_paused() {
 }
 
 #[test]
+fn a_moved_board_is_paused_and_no_other_board_of_its_folder() {
+    let b = TestBoard::own();
+    b.add("t_00000001", "todo");
+    let [beside, to, link] = ["beside.db", "to.db", "link.db"].map(|name| b.path().join(name));
+    ran(b.command("board").arg("init").arg(&beside)).ok();
+    copy(&b, &to, &[]).ok();
+    std::os::unix::fs::symlink(&b.db, &link).unwrap();
+    for (db, is_paused) in [(&b.db, true), (&link, true), (&beside, false), (&to, false)] {
+        let held = b.heal(&["--db", db.to_str().unwrap()]);
+        assert_eq!((held.code == 75, held.err.contains("moved to ")), (is_paused, is_paused), "{held:?}");
+    }
+}
+
+#[test]
+fn a_board_is_not_copied_twice_at_once() {
+    let b = TestBoard::own();
+    b.add("t_00000001", "todo");
+    let other = std::fs::File::open(b.path()).unwrap();
+    rustix::fs::flock(&other, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let to = b.path().join("new/night.db");
+    assert!(copy(&b, &to, &[]).fails(75).contains("another copy of a board of its folder is at work"));
+    assert!(!to.exists() && pause(&b).is_none());
+    drop(other);
+    copy(&b, &to, &[]).ok();
+}
+
+#[test]
 fn a_board_with_running_tasks_is_not_copied_unless_they_are_left() {
     let b = TestBoard::own();
     for id in ["t_00000001", "t_00000002"] {
@@ -167,9 +196,9 @@ fn nothing_is_copied_onto_a_board_of_hermes_or_itself() {
     assert_eq!((count(&hermes.db), pause(&b)), (0, None));
     let refused = copy(&b, &b.db, &[]).fails(2);
     assert!(refused.contains("the same board"), "{refused}");
-    // One pause holds for all boards of a folder.
-    let refused = copy(&b, &b.path().join("beside.db"), &[]).fails(2);
-    assert!(refused.contains("in another folder") && !b.path().join("beside.db").exists(), "{refused}");
+    let link = b.path().join("link.db");
+    std::os::unix::fs::symlink(&b.db, &link).unwrap();
+    assert!(copy(&b, &link, &[]).fails(2).contains("the same board"));
     let missing = ran(b.command("board").args(["copy", "nothing.db", "new/night.db"])).fails(66);
     assert!(missing.contains("no such board") && !b.path().join("new/night.db").exists(), "{missing}");
 }

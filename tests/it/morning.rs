@@ -98,6 +98,10 @@ fn report_writes_the_same_page_and_nothing_else_is_replaced() {
     );
     assert!(page(&b, &[b.path().to_str().unwrap()]).fails(2).contains("is a folder"));
     assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
+    let own = "<!doctype html>\n<html><body>my own page</body></html>\n";
+    fs::write(&other, own).unwrap();
+    assert!(page(&b, &[other.to_str().unwrap()]).fails(2).contains("holds something else than a page"));
+    assert_eq!(fs::read_to_string(&other).unwrap(), own);
 }
 
 /// How often the file of a board was opened by what `run` does.

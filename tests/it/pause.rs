@@ -1,11 +1,13 @@
 //! The red switch: `watchbill pause` and `unpause`, and what the watchers make of them.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 use shared::base::registry::NAMES as WATCHERS;
 
 use crate::support::{Ran, TestBoard, now, ran};
+use crate::wrong_inputs::as_nobody;
 
 fn switch(b: &TestBoard, args: &[&str]) -> Ran {
     let mut watchbill = b.command("watchbill");
@@ -136,12 +138,36 @@ fn a_board_that_is_not_there_is_66_with_the_names_of_those_that_are() {
 fn the_mark_of_a_moved_board_is_not_replaced() {
     let (b, to) = (TestBoard::own(), tempfile::tempdir().unwrap());
     ran(b.command("board").arg("copy").arg(&b.db).arg(to.path().join("new.db"))).ok();
-    let file = b.path().join("watchbill.pause");
+    let file = b.path().join("kanban.db.watchbill.pause");
     let before = fs::read_to_string(&file).unwrap();
     let said = switch(&b, &["pause", "--for", "1h", "--reason", "a look"]).ok();
     assert!(said.contains(": stays paused") && said.contains(": moved to "), "{said}");
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
-    assert!(switch(&b, &["unpause"]).ok().contains("moved to "));
+    // All boards are meant, and this one only if it is named.
+    let home = b.path().to_str().unwrap();
+    let said = ran(b.command("watchbill").args(["unpause", "--hermes-root", home])).ok();
+    let named = format!("`watchbill unpause --db {}` ends that", b.db.display());
+    assert!(said.contains(": stays paused") && said.contains(&named), "{said}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    let found = switch(&b, &["doctor"]).out;
+    assert!(found.contains("only if that one is not used: `watchbill unpause --db "), "{found}");
+    assert!(switch(&b, &["unpause"]).ok().contains("goes on (was: paused"));
+    assert!(!file.exists());
+}
+
+#[test]
+fn an_end_that_the_watchers_of_the_board_ignore_is_said() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let b = broken();
+    fs::set_permissions(b.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    for (args, is_ignored) in [(&["--for", "2h"][..], true), (&[], false)] {
+        let args = [&["pause", "--db", b.db.to_str().unwrap()], args].concat();
+        let said = as_nobody(&b, "watchbill", &args).ok();
+        assert_eq!(said.contains("other users' watchers ignore that end"), is_ignored, "{said}");
+    }
+    assert!(!switch(&b, &["pause", "--for", "2h"]).ok().contains("ignore"));
 }
 
 /// The clocks of central Europe, without a file of time zones.

@@ -32,9 +32,10 @@ impl PostgresBoard {
             reason: row.get(1),
             by: row.get(2),
             since: row.get::<_, Option<i64>>(3).map(Time),
+            moved_to: None,
         });
         // Whatever is said of a pause, by whomever, pauses.
-        Ok(told.filter(|pause| *pause != Pause::default()))
+        Ok(told.filter(|pause| *pause != Pause::default()).map(Pause::read))
     }
 
     /// Whether this role may pause this board. Nothing is written.

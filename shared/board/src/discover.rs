@@ -90,7 +90,7 @@ pub fn files(board: &Path) -> [PathBuf; 3] {
     ["", "-wal", "-shm"].map(|end| with_end(board, end))
 }
 
-fn with_end(file: &Path, end: &str) -> PathBuf {
+pub(crate) fn with_end(file: &Path, end: &str) -> PathBuf {
     let mut file = file.as_os_str().to_owned();
     file.push(end);
     PathBuf::from(file)

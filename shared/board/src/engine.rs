@@ -79,7 +79,7 @@ impl BoardId {
     /// A server that does not tell. What lies beside a file is always known.
     pub fn pause(&self, patience: Duration) -> Result<Option<Pause>> {
         match &self.at {
-            Location::File(_) => Ok(self.folder().and_then(|folder| pause::of_file(&folder))),
+            Location::File(_) => Ok(pause::of_board(self)),
             Location::Server(address) => of_servers(address)?.pause(address, patience),
         }
     }
@@ -100,11 +100,11 @@ impl BoardId {
         if let Location::Server(address) = &self.at {
             return of_servers(address)?.may_pause(address, patience);
         }
-        let Some(folder) = self.folder() else { return Ok(()) };
-        pause::may_be_written(&folder).map_err(|e| pause::fault(self, &e))
+        pause::may_set(self)
     }
 
-    /// Pauses the board, in the place of an earlier pause, or takes its pause off.
+    /// Pauses the board, in the place of an earlier pause, or takes its pause off. A pause of a file is for all boards of its folder, but for one of
+    /// a move, which is beside those.
     ///
     /// # Errors
     /// It cannot be written there, or something other than a plain file has the name of the file; that pauses already.
@@ -112,14 +112,18 @@ impl BoardId {
         if let Location::Server(address) = &self.at {
             return of_servers(address)?.set_pause(address, pause, patience);
         }
-        let Some(folder) = self.folder() else { return Ok(()) };
-        let done = match pause {
-            Some(pause) => pause.write(&folder),
-            None => match std::fs::remove_file(pause::of_folder(&folder)) {
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
-                done => done,
-            },
-        };
-        done.map_err(|e| pause::fault(self, &e))
+        pause::set(self, pause)
+    }
+
+    /// Takes the pause of a move off that failed. `before`: what was in its place, which pauses again.
+    ///
+    /// # Errors
+    /// See [`BoardId::set_pause`].
+    pub fn end_move(&self, before: Option<&Pause>, patience: Duration) -> Result<()> {
+        match &self.at {
+            _ if before.is_some_and(Pause::is_move) => Ok(()),
+            Location::File(_) => pause::end_move(self),
+            Location::Server(address) => of_servers(address)?.set_pause(address, before, patience),
+        }
     }
 }

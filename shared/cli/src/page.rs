@@ -122,6 +122,9 @@ pub(super) fn write(file: &Path, flag: &str, text: &str) -> Result<()> {
     Ok(())
 }
 
+/// In so many bytes a page has its mark.
+const FRONT: u64 = 8 << 10;
+
 /// Why a place is not one for a page, if so: what is there and is not a page of Watchbill would be lost.
 fn is_no_page(file: &Path) -> Option<&'static str> {
     if file == Path::new("-") {
@@ -135,7 +138,9 @@ fn is_no_page(file: &Path) -> Option<&'static str> {
         return Some("is not a plain file");
     }
     let mut begins = Vec::new();
-    let read = std::fs::File::open(file).and_then(|f| f.take(64).read_to_end(&mut begins));
-    let is_page = begins.is_empty() || begins.starts_with(b"<!doctype html>");
+    let read = std::fs::File::open(file).and_then(|f| f.take(FRONT).read_to_end(&mut begins));
+    let is_page = begins.is_empty()
+        || begins.starts_with(b"<!doctype html>")
+            && String::from_utf8_lossy(&begins).contains(::page::html::MARK);
     (read.is_err() || !is_page).then_some("holds something else than a page")
 }

@@ -1,6 +1,7 @@
 //! `watchbill pause` and `watchbill unpause`: no watcher changes a board that is paused.
 
 use std::fmt::Write as _;
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use clap::Args;
@@ -12,6 +13,7 @@ use base::time::Time;
 use board::pause::Pause;
 use board::several_hosts::{self, Duty};
 use board::{BoardId, Mode, discover};
+use card::shell_word;
 use config::Config;
 use config::quiet_hours::{NextClock, next_clock};
 use config::span;
@@ -69,6 +71,7 @@ pub(super) fn pause(args: &PauseArgs) -> Result<u8> {
             reason: args.reason.as_deref().map(|r| base::quote::inline(r, MAX_REASON)),
             by: env("USER").or_else(|| env("LOGNAME")),
             since: Some(now),
+            moved_to: None,
         };
         let before = id.pause_in_force(now, patience)?;
         if let Some(moved) = before.as_ref().filter(|before| before.is_move()) {
@@ -77,7 +80,11 @@ pub(super) fn pause(args: &PauseArgs) -> Result<u8> {
         }
         id.set_pause(Some(&pause), patience)?;
         let was = before.map_or_else(String::new, |b| format!(" (was: {})", b.words(now)));
-        said.board(&id, Some(&pause), &format!("{}{note}{was}", pause.words(now)));
+        let ignored = match until.is_some() && is_of_another(&id) {
+            true => "; other users' watchers ignore that end, and stay paused until `watchbill unpause`",
+            false => "",
+        };
+        said.board(&id, Some(&pause), &format!("{}{note}{was}{ignored}", pause.words(now)));
     }
     said.print(common, now)
 }
@@ -92,17 +99,34 @@ pub(super) fn unpause(args: &UnpauseArgs) -> Result<u8> {
             said.board(&id, None, "was not paused");
             continue;
         };
+        if was.is_move() && !is_named(common) {
+            let end = shell_word(&id.address());
+            let line = format!("stays {}; `watchbill unpause --db {end}` ends that", was.words(now));
+            said.board(&id, Some(&was), &line);
+            continue;
+        }
         id.set_pause(None, patience)?;
         said.board(&id, None, &format!("goes on (was: {})", was.words(now)));
     }
     said.print(common, now)
 }
 
+/// Whether a board file is another user's. What an ordinary user says of an end counts for that user's own watchers alone.
+fn is_of_another(id: &BoardId) -> bool {
+    let me = rustix::process::geteuid();
+    let owner = id.file().and_then(|file| file.metadata().ok()).map(|meta| meta.uid());
+    !me.is_root() && owner.is_some_and(|owner| owner != me.as_raw())
+}
+
+/// Whether boards are named. Without that all are meant.
+fn is_named(common: &Common) -> bool {
+    !common.db.is_empty() || !common.board.is_empty()
+}
+
 /// The boards that are meant. One that is named has to be there.
 fn meant(common: &Common, config: &Config) -> Result<Vec<BoardId>> {
     let boards = common.boards(config)?;
-    let is_named = !common.db.is_empty() || !common.board.is_empty();
-    let missing = boards.iter().filter(|_| is_named).find_map(discover::missing);
+    let missing = boards.iter().filter(|_| is_named(common)).find_map(discover::missing);
     missing.map_or(Ok(boards), Err)
 }
 

@@ -45,6 +45,9 @@ pub fn page(boards: &[Overview]) -> String {
     shell(&format!("{} · {}", escaped(name, 80), now.local_minute()), now, &format!("{contents}{body}"))
 }
 
+/// What every page has in its head, and no other program's page.
+pub const MARK: &str = " · Watchbill</title>";
+
 /// A whole page around sections; title and body are HTML. `now`: when all of it was seen.
 pub fn shell(title: &str, now: Time, body: &str) -> String {
     format!(
@@ -54,7 +57,7 @@ pub fn shell(title: &str, now: Time, body: &str) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{title} · Watchbill</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{}<main>\n{body}</main>\n\
+         <title>{title}{MARK}\n<style>\n{STYLE}</style>\n</head>\n<body>\n{}<main>\n{body}</main>\n\
          <footer><p>Written by Watchbill. Times are those of its host ({}). A page like this changes nothing on a \
          board.</p></footer>\n</body>\n</html>\n",
         parts::patterns(),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::{Desk, signal};
+use crate::copy::pause;
 use crate::support::{Kept, is_gone, now, program, ran, until, worker};
 
 impl Desk {
@@ -82,7 +83,7 @@ fn a_board_is_not_copied_beside_a_worker_that_outlives_its_block() {
             d.task
         );
         assert!(why.contains(&works) && why.contains(&stop), "{why}");
-        assert!(!to.exists() && !d.b.path().join("watchbill.pause").exists());
+        assert!(!to.exists() && pause(&d.b).is_none());
     }
     assert!(copy(&["-n", "--leave-running"]).ok().starts_with("would copy "));
     // As it was advised.

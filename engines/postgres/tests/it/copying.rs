@@ -171,7 +171,7 @@ fn what_the_server_does_not_take_leaves_it_empty() {
     let said = refused(&copy(&machine, &from.display().to_string(), &place.url, &[]), 65);
     assert!(said.contains("does not take a row") && said.contains("twice"), "{said}");
     assert_eq!(written(&place), 0);
-    assert!(!machine.home().join("watchbill.pause").exists());
+    assert!(!from.with_extension("db.watchbill.pause").exists());
 }
 
 fn written(place: &Place<'_>) -> i64 {
@@ -251,7 +251,7 @@ fn what_is_changed_meanwhile_is_not_lost() {
     let said = refused(&failed, 1);
     assert!(said.contains("was changed while it was copied"), "{said}");
     assert_eq!(written(&place), 0);
-    assert!(!machine.home().join("watchbill.pause").exists());
+    assert!(!from.with_extension("db.watchbill.pause").exists());
 }
 
 #[test]

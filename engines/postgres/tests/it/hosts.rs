@@ -307,6 +307,7 @@ fn a_pause_is_one_for_all_hosts_until_it_is_ended() {
         reason: Some("the \"database\"\n is moved, ' too".into()),
         by: Some("anna".into()),
         since: Some(NOW.plus(-5)),
+        moved_to: None,
     };
     here.set_pause(Some(&pause)).unwrap();
     assert_eq!(there.pause().unwrap(), Some(pause.clone()));

@@ -212,8 +212,12 @@ const WRITES: &[(&str, Does)] = &[
     // What it removed is not told of a try whose answer was lost.
     ("prune", |b, p| prune(b, NOW, false, p).map(|_| "pruned".into())),
     ("pause", |b, _| {
-        let pause =
-            Pause { until: Some(NOW.plus(60)), reason: Some("move".into()), by: None, since: Some(NOW) };
+        let pause = Pause {
+            until: Some(NOW.plus(60)),
+            reason: Some("move".into()),
+            since: Some(NOW),
+            ..Pause::default()
+        };
         b.set_pause(Some(&pause)).map(|()| "paused".into())
     }),
 ];

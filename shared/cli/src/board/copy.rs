@@ -1,9 +1,12 @@
 //! `board copy`: a whole board moved to another place.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 
 use super::living::works_on;
@@ -54,13 +57,9 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
     let config = common.load()?.config;
     let patience = config.board.busy_timeout;
     let (from_id, to_id) = (named(&asked.from, "FROM")?, named(&asked.to, "TO")?);
-    if from_id.whole() == to_id.whole() {
+    let real = |id: &BoardId| id.file().and_then(|file| file.canonicalize().ok());
+    if from_id.whole() == to_id.whole() || real(&from_id).is_some_and(|of| real(&to_id) == Some(of)) {
         return Err(Error::new(Kind::Usage, &to_id.at, "FROM and TO are the same board"));
-    }
-    let folder = |id: &BoardId| id.folder().and_then(|folder| folder.canonicalize().ok());
-    if folder(&from_id).is_some_and(|of| folder(&to_id) == Some(of)) {
-        let what = "FROM is in this folder too, and a pause is for all boards of a folder";
-        return Err(Error::new(Kind::Usage, &to_id.at, what).hint("name a file in another folder"));
     }
     let here = Here::look(common, &config)?;
     let mut cache = Cache::open(Cache::place(&env));
@@ -78,10 +77,12 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
     if let Some(pause) = paused {
         let why = pause.reason.as_deref().unwrap_or("its folder is");
         let what = format!("would be paused: {}", base::quote::inline(why, 300));
-        let end = if there { unpause(&to_id) } else { format!("rm {}", shell_word(&pause::place(&to_id))) };
+        let end =
+            if there { unpause(&to_id) } else { format!("rm {}", shell_word(&pause::place(&to_id, &pause))) };
         let hint = format!("name a file in another folder, or end that pause first: {end}");
         return Err(Error::new(Kind::Usage, &to_id.at, what).hint(hint));
     }
+    let _alone = alone(&from_id)?;
     let before = from_id.pause(patience)?;
     let in_force = before.as_ref().filter(|pause| !pause.is_over(here.now));
     let place = to_id.address();
@@ -116,10 +117,30 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
     };
     match fill() {
         Ok(sum) => said.print(&sum, common),
-        Err(e) => Err(match from_id.set_pause(before.as_ref(), patience) {
+        Err(e) => Err(match from_id.end_move(before.as_ref(), patience) {
             Ok(()) => e,
             Err(_) => e.hint(format!("{} is still paused: {}", from_id.at, unpause(&from_id))),
         }),
+    }
+}
+
+/// Keeps every other copy of this board out until it is dropped: two would both succeed, and both copies would be worked on.
+///
+/// # Errors
+/// `Busy` where another copy is at work.
+fn alone(id: &BoardId) -> Result<Option<File>> {
+    let Some(folder) = id.file().and_then(|file| file.canonicalize().ok()?.parent().map(Path::to_owned))
+    else {
+        return Ok(None);
+    };
+    let folder = File::open(&folder).map_err(|e| Error::io(folder.display(), &e))?;
+    match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => {
+            let what = "another copy of a board of its folder is at work; nothing was copied";
+            Err(Error::new(Kind::Busy, &id.at, what).hint("try again once that has ended"))
+        }
+        // Where a file system has no such locks, nothing tells of another copy.
+        _ => Ok(Some(folder)),
     }
 }
 

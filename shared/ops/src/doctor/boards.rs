@@ -180,7 +180,13 @@ impl BoardRead {
 pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
     let mut all = vec![file(seen)];
     if let Some(pause) = &seen.pause {
-        let todo = "`watchbill unpause` once the reason is gone; nothing is changed until then";
+        let todo = match pause.is_move() {
+            true => format!(
+                "use the board there; only if that one is not used: `watchbill unpause --db {}`",
+                card::shell_word(&seen.at.to_string())
+            ),
+            false => "`watchbill unpause` once the reason is gone; nothing is changed until then".to_owned(),
+        };
         all.push(Finding::warning("board-paused", &seen.name, pause.words(now)).todo(todo));
     }
     if let Some(owner) = seen.owner {

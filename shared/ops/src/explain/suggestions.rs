@@ -101,7 +101,9 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         return all.0;
     }
     if f.paused.is_some() {
-        all.add("let the watchers change this board again", format!("watchbill unpause{flags}"));
+        // Without a name a board that was moved stays paused.
+        let named = if flags.is_empty() { " --board default" } else { flags.as_str() };
+        all.add("let the watchers change this board again", format!("watchbill unpause{named}"));
     }
     if let Some(run) =
         f.told().and_then(needs_operator::goes_on_by).filter(|_| stand.kind == Kind::NeedsPerson)

@@ -1180,6 +1180,8 @@ fn commands_are_whole_and_fit_the_state() {
             "board show t_00000001 --board night"
         ]
     );
+    f.flags.clear();
+    assert_eq!(runs(&f)[0], "watchbill unpause --board default");
     let mut nobodys = task(Status::Ready, vec![]);
     nobodys.detail.task.assignee = None;
     assert_eq!(runs(&nobodys)[0], "hermes kanban reassign t_00000001 luna");
