@@ -330,10 +330,12 @@ fn over_cap(died: i64) -> String {
     format!("{} died since the last success (resume-cap): needs a person", things(died, "attempt"))
 }
 
-/// The packet at a reset, where the attempt left anything that is worth telling: one that never began did not.
-pub(super) fn told_if_any(t: &TaskSeen) -> Vec<Change> {
-    let packet = packet(t, &Warnings::default());
-    if packet.is_blank() { Vec::new() } else { hermes::commented(HEAL, &packet::render(&packet)) }
+/// The packet of a task that others put back into the queue, or of one at a reset: where it was not told yet, and there is anything
+/// that is worth telling. An attempt that never began left nothing.
+pub(super) fn told_if_any(t: &TaskSeen, warnings: &Warnings) -> Vec<Change> {
+    let packet = packet(t, warnings);
+    let is_needless = (packet.is_blank() && warnings.changed.is_none()) || packet::is_told(&t.detail);
+    if is_needless { Vec::new() } else { hermes::commented(HEAL, &packet::render(&packet)) }
 }
 
 // The attempts whose parts of the log are kept are enough to be over any cap.
