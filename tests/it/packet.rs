@@ -102,6 +102,16 @@ fn a_worker_records_where_it_stands_and_the_next_one_is_told() {
 }
 
 #[test]
+fn a_worker_that_stops_leaves_its_record_to_the_next_one() {
+    let (b, run) = at_work();
+    by(&b, TASK, run, &["packet", TASK, "--step", "the lamps"]).ok();
+    by(&b, TASK, run, &["block", TASK, "--type", "env_blocker", "no lamp"]).ok();
+    let told = b.value(&format!("SELECT body FROM task_comments WHERE task_id = '{TASK}'"));
+    assert!(told.starts_with("Stopped (env_blocker: no lamp). "), "{told}");
+    assert!(told.contains("- Step: the lamps\n\nYou are resuming an interrupted task."), "{told}");
+}
+
+#[test]
 fn the_same_again_is_not_written() {
     let (b, run) = at_work();
     let args = ["packet", TASK, "--step", "one", "--json"];
