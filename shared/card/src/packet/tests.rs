@@ -488,7 +488,7 @@ fn a_record_is_told_once_behind_what_a_step_says() {
         "{text}"
     );
     assert!(with_record("", &d).starts_with(RECORD));
-    // Told, whoever told it: not again, until an attempt begins or a worker records more.
+    // Told by one of them: not again by another, until an attempt begins or a worker records more.
     for (author, body) in [("route-blocked", text.as_str()), ("heal", FRAMING)] {
         let mut d = recorded(&[(author, body)]);
         assert!(is_told(&d), "{author}");

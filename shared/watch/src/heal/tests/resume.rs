@@ -431,7 +431,7 @@ fn comments(d: &Decision) -> Vec<&str> {
 }
 
 #[test]
-fn whoever_puts_a_task_back_its_next_attempt_is_told_once() {
+fn the_next_attempt_is_told_once_by_every_step_that_ends_one() {
     let packet = json!({"by": "board", "watchbill": {"packet": {"step": "the lexer", "next": "its errors"}}});
     let recorded = |t: TaskSeen| {
         with!(t, |t| {
