@@ -102,6 +102,19 @@ fn a_worker_records_where_it_stands_and_the_next_one_is_told() {
 }
 
 #[test]
+fn a_worker_that_stops_leaves_its_record_to_the_next_one_and_show_prints_it() {
+    let (b, run) = at_work();
+    by(&b, TASK, run, &["packet", TASK, "--step", "the lamps"]).ok();
+    let shown = b.hand(&["show", TASK]).ok();
+    assert!(shown.contains(&format!(", run {run}\n- Step: the lamps\n")), "{shown}");
+    assert_eq!(b.hand(&["show", TASK, "--json"]).json()["packet"]["step"], "the lamps");
+    by(&b, TASK, run, &["block", TASK, "--type", "env_blocker", "no lamp"]).ok();
+    let told = b.value(&format!("SELECT body FROM task_comments WHERE task_id = '{TASK}'"));
+    assert!(told.starts_with("Stopped (env_blocker: no lamp). "), "{told}");
+    assert!(told.contains("- Step: the lamps\n\nYou are resuming an interrupted task."), "{told}");
+}
+
+#[test]
 fn the_same_again_is_not_written() {
     let (b, run) = at_work();
     let args = ["packet", TASK, "--step", "one", "--json"];

@@ -16,12 +16,14 @@ use serde::{Deserialize, Serialize};
 
 use base::quote;
 pub use board::verification::Failure;
-use board::{Comment, Detail};
+use board::{Comment, Detail, Event, EventKind};
 pub use logs::vitals::{Category, Finding, Severity};
 pub use record::{Record, latest};
 
 /// Most bytes of a packet.
 pub const MAX_PACKET: usize = 2_000;
+/// Bytes beside a note below which a record would say too little.
+const LEAST_ROOM: usize = 420;
 /// Most characters of a task's title.
 const MAX_TITLE: usize = 300;
 
@@ -108,6 +110,35 @@ pub fn render(p: &Packet) -> String {
     fit::fitted(&sections::of(p), MAX_PACKET)
 }
 
+/// Whether the attempt that ended last was told of already: a packet is among the comments, and since then no attempt began and no
+/// worker recorded anything.
+pub fn is_told(d: &Detail) -> bool {
+    is_told_since(d, |e| matches!(e.kind, EventKind::Claimed | EventKind::PacketRecorded))
+}
+
+/// By the order of the events: that of a comment stands beside it, and a clock may be set back.
+fn is_told_since(d: &Detail, begins: impl Fn(&Event) -> bool) -> bool {
+    let from = d.events.iter().rposition(begins).map_or(0, |at| at + 1);
+    let of = |c: &Comment, e: &Event| {
+        e.kind == EventKind::Commented && e.at == c.at && e.payload["author"].as_str() == Some(&c.author)
+    };
+    let packets = || d.comments.iter().filter(|c| own_words(&c.body).len() < c.body.len());
+    d.events[from..].iter().any(|e| packets().any(|c| of(c, e)))
+}
+
+/// A comment that a step makes anyway, with the newest record of the task behind it where no packet told it yet. For the steps that know
+/// nothing of an attempt but what is on the board. A record is told once, however many attempts follow it.
+pub fn with_record(note: &str, d: &Detail) -> String {
+    let record = latest(d).filter(|_| !is_told_since(d, |e| e.kind == EventKind::PacketRecorded));
+    let room = MAX_PACKET.saturating_sub(note.chars().count() + 2);
+    let Some(record) = record.filter(|_| room >= LEAST_ROOM) else { return note.to_owned() };
+    let parts = sections::of(&Packet { record: Some(record), ..Packet::default() });
+    let whole = fit::fitted(&parts, room);
+    // Beside a long note the record matters more than how to read it.
+    let text = if whole.len() <= room { whole } else { fit::fitted(&parts[..1], room) };
+    joined(vec![note.to_owned(), text])
+}
+
 /// The whole prompt of the next attempt: the task's text as it is on the board, but for blanks at its end, its title, and
 /// the packet.
 pub fn prompt(d: &Detail, p: &Packet) -> String {
@@ -119,18 +150,24 @@ const MAX_COMMENTS: usize = 30;
 const MAX_COMMENT: usize = 2_048;
 
 /// All that a worker is told which sees nothing else of the board: the same, without a packet where nothing was tried yet, and
-/// what others wrote about the task. The packets among the comments are those of earlier attempts.
+/// what others wrote about the task. The packets in the comments are those of earlier attempts.
 pub fn told(d: &Detail, p: Option<&Packet>) -> String {
     let from = d.comments.len().saturating_sub(MAX_COMMENTS);
-    let is_packet = |c: &&Comment| c.body.contains(sections::FRAMING);
     let one = |c: &Comment| {
-        let said = quote::line(&c.body, MAX_COMMENT);
+        let said = quote::line(own_words(&c.body), MAX_COMMENT);
         format!("- {}, {}: {said}", quote::inline(&c.author, 60), c.at)
     };
-    let comments: Vec<String> = d.comments[from..].iter().filter(|c| !is_packet(c)).map(one).collect();
+    let has_own = |c: &&Comment| !own_words(&c.body).is_empty();
+    let comments: Vec<String> = d.comments[from..].iter().filter(has_own).map(one).collect();
     let head =
         if comments.is_empty() { String::new() } else { format!("Comments:\n{}", comments.join("\n")) };
     joined(vec![text(d), p.map(render).unwrap_or_default(), head])
+}
+
+/// What a comment says before the packet in it.
+fn own_words(body: &str) -> &str {
+    let begins = [sections::RECORD, sections::FRAMING].into_iter().filter_map(|head| body.find(head)).min();
+    begins.map_or(body, |at| body[..at].trim_end())
 }
 
 fn text(d: &Detail) -> String {

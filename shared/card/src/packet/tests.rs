@@ -463,3 +463,68 @@ fn a_worker_that_sees_nothing_else_is_told_what_others_wrote() {
     assert_eq!(text.matches("- nova, ").count(), 30);
     assert!(!text.contains("maria") && text.len() < 30 * 2_200, "{}", text.len());
 }
+
+/// A task with a record of its worker and these comments after it, each with its event.
+fn recorded(comments: &[(&str, &str)]) -> Detail {
+    let mut d = detail("t_00000001", Status::Ready);
+    let packet = json!({"watchbill": {"packet": {"step": "the lamp driver", "next": "its tests"}}});
+    d.events.push(event("claimed", 900, json!({})));
+    d.events.push(event("watchbill_packet", 800, packet));
+    for (author, body) in comments {
+        d.events.push(event("commented", 100, json!({"author": author, "len": body.len()})));
+        d.comments.push(Comment { author: (*author).into(), body: (*body).into(), at: ago(100) });
+    }
+    d
+}
+
+#[test]
+fn a_record_is_told_once_behind_what_a_step_says() {
+    let d = recorded(&[("maria", "look at the ladder")]);
+    assert!(!is_told(&d));
+    let text = with_record("Moved from luna to nova.", &d);
+    assert!(text.starts_with(&format!("Moved from luna to nova.\n\n{RECORD}")), "{text}");
+    assert!(
+        text.contains("- Step: the lamp driver\n- Next: its tests\n\n") && text.ends_with(FRAMING),
+        "{text}"
+    );
+    assert!(with_record("", &d).starts_with(RECORD));
+    // Told by one of them: not again by another, until an attempt begins or a worker records more.
+    for (author, body) in [("route-blocked", text.as_str()), ("heal", FRAMING)] {
+        let mut d = recorded(&[(author, body)]);
+        assert!(is_told(&d), "{author}");
+        assert_eq!(with_record("Released.", &d), "Released.");
+        d.events.push(event("claimed", 50, json!({})));
+        assert!(!is_told(&d), "{author}");
+        assert_eq!(with_record("Released.", &d), "Released.", "an attempt that recorded nothing");
+        d.events.push(recorded(&[]).events.pop().unwrap());
+        assert!(with_record("Released.", &d).contains(RECORD), "{author}");
+    }
+    // A worker that sees nothing else reads the note, and the record once.
+    let text = told(&recorded(&[("route-blocked", &text)]), Some(&Packet::default()));
+    assert_eq!(
+        (text.matches("Moved from luna").count(), text.matches("the lamp driver").count()),
+        (1, 0),
+        "{text}"
+    );
+    assert_eq!(with_record("Moved.", &detail("t_00000001", Status::Ready)), "Moved.");
+}
+
+#[test]
+fn a_note_with_a_record_is_shown_whole() {
+    let mut d = recorded(&[]);
+    let mut said = record::Said::default();
+    for field in Field::ALL {
+        said.put(field, &"é word ".repeat(42));
+    }
+    *d.events.last_mut().unwrap() = event("watchbill_packet", 800, json!({"watchbill": {"packet": said}}));
+    for long in [0, 300, 1_200, 1_500, 1_600, 3_000] {
+        let note = "é".repeat(long);
+        let text = with_record(&note, &d);
+        assert!(
+            text.starts_with(&note) && text.chars().count() <= MAX_COMMENT.max(long),
+            "{long}: {}",
+            text.len()
+        );
+        assert_eq!(text.contains("- Mission: é word"), long <= 1_500, "{long}: {text}");
+    }
+}

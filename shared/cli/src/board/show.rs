@@ -8,6 +8,7 @@ use base::count::things;
 use base::redact::redact;
 use base::time::{Time, words};
 use board::{Detail, Task};
+use card::packet;
 use ops::report::printable;
 
 /// Tasks as aligned columns.
@@ -67,6 +68,9 @@ pub(super) fn story(d: &Detail, now: Time) -> String {
         let how = r.outcome.as_deref().unwrap_or(&r.status);
         let note = r.error.as_deref().or(r.summary.as_deref()).unwrap_or("");
         let _ = writeln!(s, "run {}  {}  {who}  {how}, {end}  {}", r.id, r.started_at, printable(note));
+    }
+    if let Some(record) = packet::latest(d) {
+        let _ = writeln!(s, "packet {record}");
     }
     for e in &d.events {
         let by = e.by().map_or_else(String::new, |b| format!(" by {}", printable(b)));

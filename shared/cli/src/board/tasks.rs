@@ -11,6 +11,7 @@ use base::money::Money;
 use board::find;
 use board::hermes;
 use board::{NewTask, Outcome, Status, Task};
+use card::packet;
 use card::scope::{self, Scope};
 
 impl Hand<'_> {
@@ -138,6 +139,7 @@ impl Hand<'_> {
         all["events"] = json!(d.events);
         all["comments"] = json!(d.comments);
         all["parents"] = json!(d.parents);
+        all["packet"] = json!(packet::latest(&d));
         all["scope"] = json!(Scope::parse(&d.body));
         let text = show::story(&d, self.here.now);
         self.answer(&all, &text)

@@ -15,7 +15,7 @@ use base::registry::SYNTHESIZE_DISTRESS;
 use base::time::{DAY, Time, backoff};
 use board::hermes::{self, Trail};
 use board::{Change, Detail, NewTask, Pin, Status, Step, StepAction};
-use card::Distress;
+use card::{Distress, packet};
 use config::span::seconds;
 use logs::provider::{Id, Profile};
 
@@ -117,6 +117,8 @@ impl CardWriter<'_> {
         };
         let because = format!("{} Card {card} for {}{queued}", t.what, slot.orchestrator);
         let note = self.note(s, t, card, until, slot);
+        // While its worker lives nobody resumes it.
+        let note = if d.task.status == Status::Running { note } else { packet::with_record(&note, d) };
         let trail = self.trail(t, &because, facts);
         let mut changes: Vec<Change> = made.into_iter().collect();
         let tie = hermes::Tie { card, link: t.link, park: t.park.then_some(until), cause: t.word };

@@ -10,7 +10,7 @@ use base::quote;
 use base::time::Time;
 use board::hermes::{self, Decider};
 use board::{Change, HandOver, Rule, Step, StepAction};
-use card::{self, Blocker};
+use card::{self, Blocker, packet};
 use config::Config;
 use coord::{SessionId, mapping};
 
@@ -89,7 +89,8 @@ pub fn stop(s: &SourceSeen, seen: &Seen, said: &Said, pass: &Pass, config: &Conf
     let trail = writer.trail(&trouble, &because, facts);
     let mut changes: Vec<Change> = made.into_iter().collect();
     changes.extend(hermes::stopped(d, &reason, decider, &trail));
-    changes.extend(hermes::commented(&said.author, &note(said, &reason, &tail)));
+    let note = packet::with_record(&note(said, &reason, &tail), d);
+    changes.extend(hermes::commented(&said.author, &note));
     let step = Step { because, ..Step::on(d, StepAction::Stop, trouble.case.clone(), changes) };
     (step, asked)
 }

@@ -13,7 +13,7 @@ use base::registry::ROUTE_BLOCKED;
 use base::time::Time;
 use board::hermes::{self, Trail};
 use board::{Change, Detail, Event, EventKind, HandOver, Rule, Status, Step, StepAction};
-use card::{self, Blocker};
+use card::{self, Blocker, packet};
 use config::Config;
 use logs::provider::Id;
 use logs::provider::ledger::State;
@@ -151,6 +151,7 @@ impl Scribe<'_> {
             ended(&why.because),
             unpinned(d)
         );
+        let note = packet::with_record(&note, d);
         let mut step = self.step(d, StepAction::Move, &why, |trail| {
             let mut changes = parting.changes(&d.task.id, trail);
             changes.extend(hermes::moved(d, &to.profile, &parting.without(), trail));
@@ -195,6 +196,11 @@ impl Scribe<'_> {
         self.step(d, action, &why, |trail| {
             let mut changes = parting.changes(&d.task.id, trail);
             changes.extend(hermes::set_free(d, &parting.without(), trail));
+            // Where its dispatcher buried the attempt, nobody told of it.
+            let told = packet::with_record("", d);
+            if !told.is_empty() {
+                changes.extend(hermes::commented(trail.by, &told));
+            }
             changes
         })
     }
@@ -203,6 +209,7 @@ impl Scribe<'_> {
     pub fn person(&self, d: &Detail, handed: &HandOver, why: Why, parting: &Parting) -> Step {
         let assignee = self.config.people.assignee.as_deref();
         let note = format!("Needs a person ({}): {}", handed.as_str(), ended(&why.because));
+        let note = packet::with_record(&note, d);
         self.step(d, StepAction::HandOver, &why, |trail| {
             let mut changes = parting.changes(&d.task.id, trail);
             changes.extend(hermes::needs_person(d, handed, assignee, trail));

@@ -120,10 +120,17 @@ fn refused_keys(
     Ok(refused.filter_map(name).collect())
 }
 
-/// Tasks that these steps, decided without their trees, requeue, and those whose dead worker's tree is to be noted.
+/// Tasks of which these steps, decided without their trees, tell the next attempt, and those whose dead worker's tree is to be noted.
 fn goes_on(seen: &Seen, steps: Vec<Step>) -> BTreeSet<String> {
     let is_back = |s: &Step| {
-        matches!(s.action, StepAction::Requeue | StepAction::Block | StepAction::Reset) || s.stop.is_some()
+        let tells = [
+            StepAction::Requeue,
+            StepAction::Block,
+            StepAction::Reset,
+            StepAction::Park,
+            StepAction::HandOver,
+        ];
+        tells.contains(&s.action) || s.stop.is_some()
     };
     let back = steps.into_iter().filter(is_back).map(|s| s.task);
     let dead = seen.tasks.iter().filter(|t| resume::is_to_be_noted(t)).map(|t| t.detail.task.id.clone());

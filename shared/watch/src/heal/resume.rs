@@ -240,6 +240,10 @@ fn attempt(d: &Detail) -> Option<i64> {
 impl Rules<'_> {
     /// How the ground is for the next attempt at a task whose worker is gone.
     pub(super) fn ground(&self, t: &TaskSeen) -> Ground {
+        self.ground_if(t, |waited| waited >= SETTLE)
+    }
+
+    fn ground_if(&self, t: &TaskSeen, is_settled: impl Fn(i64) -> bool) -> Ground {
         let Some(resume) = &t.resume else { return Ground::Fine(Warnings::default()) };
         let unknown =
             |why: &str| Ground::Fine(Warnings { unknown: Some(why.to_owned()), ..Warnings::default() });
@@ -247,7 +251,7 @@ impl Rules<'_> {
             return resume.tree_unknown.as_deref().map_or_else(|| Ground::Fine(Warnings::default()), unknown);
         };
         let Some((at, before)) = noted(t) else { return Ground::Unnoted(Box::new(now.clone())) };
-        if self.seen.now.since(at) < SETTLE {
+        if !is_settled(self.seen.now.since(at)) {
             return Ground::Settling(at);
         }
         let own = t.vitals.as_ref().map(edited).unwrap_or_default();
@@ -261,6 +265,15 @@ impl Rules<'_> {
                 TreeDrift::Escalate => Ground::Drifted(Box::new(changed)),
                 TreeDrift::Warn => Ground::Fine(Warnings { changed: Some(changed), unknown: None }),
             },
+        }
+    }
+
+    /// What the next attempt is warned of, whatever becomes of the task. A note by a clock that was ahead has settled.
+    fn warnings(&self, t: &TaskSeen) -> Warnings {
+        match self.ground_if(t, |waited| !(0..SETTLE).contains(&waited)) {
+            Ground::Fine(warnings) => warnings,
+            Ground::Drifted(drift) => Warnings { changed: Some(*drift), unknown: None },
+            Ground::Unnoted(_) | Ground::Settling(_) => Warnings::default(),
         }
     }
 
@@ -300,8 +313,12 @@ impl Rules<'_> {
             .fact("paths", json!(changes(drift)))
             .fact("transitions", json!(["RUNNING>NEEDS_HUMAN:tree-drift"]));
         let assignee = self.person_for(t);
+        let warnings = Warnings { changed: Some(drift.clone()), unknown: None };
         self.step(t, verb, |trail| {
-            hermes::handed_to_person(&t.detail, Cause::WorkerGone, &HandOver::TreeDrift, assignee, trail)
+            let mut changes =
+                hermes::handed_to_person(&t.detail, Cause::WorkerGone, &HandOver::TreeDrift, assignee, trail);
+            changes.extend(told_if_any(t, &warnings));
+            changes
         })
     }
 
@@ -311,7 +328,10 @@ impl Rules<'_> {
         let verb = Verb::new(StepAction::HandOver, Rule::ResumeCap, because)
             .fact("transitions", json!(["RUNNING>NEEDS_HUMAN:resume-cap"]));
         self.step(t, verb, |trail| {
-            hermes::needs_person(&t.detail, &HandOver::ResumeCap, self.person_for(t), trail)
+            let mut changes =
+                hermes::needs_person(&t.detail, &HandOver::ResumeCap, self.person_for(t), trail);
+            changes.extend(told_if_any(t, &Warnings::default()));
+            changes
         })
     }
 
@@ -323,8 +343,12 @@ impl Rules<'_> {
             .proof(look.proof.clone())
             .fact("transitions", json!(["RUNNING>NEEDS_HUMAN:resume-cap"]));
         let assignee = self.person_for(t);
+        let warnings = self.warnings(t);
         self.step(t, verb, |trail| {
-            hermes::handed_to_person(&t.detail, Cause::WorkerGone, &HandOver::ResumeCap, assignee, trail)
+            let mut changes =
+                hermes::handed_to_person(&t.detail, Cause::WorkerGone, &HandOver::ResumeCap, assignee, trail);
+            changes.extend(told_if_any(t, &warnings));
+            changes
         })
     }
 }
@@ -333,10 +357,12 @@ fn over_cap(died: i64) -> String {
     format!("{} died since the last success (resume-cap): needs a person", things(died, "attempt"))
 }
 
-/// The packet at a reset, where the attempt left anything that is worth telling: one that never began did not.
-pub(super) fn told_if_any(t: &TaskSeen) -> Vec<Change> {
-    let packet = packet(t, &Warnings::default());
-    if packet.is_blank() { Vec::new() } else { hermes::commented(HEAL, &packet::render(&packet)) }
+/// The packet of a task that others put back into the queue, or of one at a reset: where it was not told yet, and there is anything
+/// that is worth telling. An attempt that never began left nothing.
+pub(super) fn told_if_any(t: &TaskSeen, warnings: &Warnings) -> Vec<Change> {
+    let packet = packet(t, warnings);
+    let is_needless = (packet.is_blank() && warnings.changed.is_none()) || packet::is_told(&t.detail);
+    if is_needless { Vec::new() } else { hermes::commented(HEAL, &packet::render(&packet)) }
 }
 
 // The attempts whose parts of the log are kept are enough to be over any cap.
@@ -420,12 +446,7 @@ fn edited(v: &Vitals) -> BTreeSet<String> {
 
 /// What the next attempt would be told now, whatever state its task is in.
 pub(super) fn now(t: &TaskSeen, rules: &Rules<'_>) -> Packet {
-    let warnings = match rules.ground(t) {
-        Ground::Fine(warnings) => warnings,
-        Ground::Drifted(drift) => Warnings { changed: Some(*drift), unknown: None },
-        Ground::Unnoted(_) | Ground::Settling(_) => Warnings::default(),
-    };
-    packet(t, &warnings)
+    packet(t, &rules.warnings(t))
 }
 
 /// What the next attempt is told of the newest one.

@@ -336,7 +336,15 @@ impl Rules<'_> {
             .proof(proof);
         let person = self.person_for(t);
         self.step(t, verb, |trail| {
-            hermes::handed_to_person(&t.detail, Cause::WorkerGone, &HandOver::LogUnreadable, person, trail)
+            let mut changes = hermes::handed_to_person(
+                &t.detail,
+                Cause::WorkerGone,
+                &HandOver::LogUnreadable,
+                person,
+                trail,
+            );
+            changes.extend(resume::told_if_any(t, &Warnings::default()));
+            changes
         })
     }
 
@@ -356,7 +364,11 @@ impl Rules<'_> {
             let verb = Verb::new(StepAction::HandOver, case, because).cause(Some(cause)).proof(proof);
             let verb = verb.fact("handed_over", json!(true));
             return self.step(t, verb, |trail| {
-                hermes::handed_to_person(&t.detail, cause, &HandOver::HoldCap, self.person_for(t), trail)
+                let person = self.person_for(t);
+                let mut changes =
+                    hermes::handed_to_person(&t.detail, cause, &HandOver::HoldCap, person, trail);
+                changes.extend(resume::told_if_any(t, &Warnings::default()));
+                changes
             });
         }
         let now = self.seen.now;
@@ -372,7 +384,11 @@ impl Rules<'_> {
         };
         let verb = Verb::new(StepAction::Park, case, because).cause(Some(cause)).proof(proof);
         let verb = verb.fact("hold", hold(cause, &key, now, until));
-        self.step(t, verb, |trail| hermes::parked(&t.detail, cause, until, trail))
+        self.step(t, verb, |trail| {
+            let mut changes = hermes::parked(&t.detail, cause, until, trail);
+            changes.extend(resume::told_if_any(t, &Warnings::default()));
+            changes
+        })
     }
 
     /// When the present attempt began, or the newest one where none is open.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::history::{self, Brake, StormPolicy};
-use super::resume;
+use super::resume::{self, Warnings};
 use super::running::Hold;
 use super::seen::TaskSeen;
 use super::{Rules, Verb, Verdict};
@@ -204,7 +204,7 @@ impl Rules<'_> {
         self.step(t, verb, |trail| {
             let mut changes = hermes::unblocked(d, trail);
             changes.extend(hermes::commented(HEAL, &note));
-            changes.extend(resume::told_if_any(t));
+            changes.extend(resume::told_if_any(t, &Warnings::default()));
             changes
         })
     }

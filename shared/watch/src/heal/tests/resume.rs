@@ -185,12 +185,13 @@ fn drift_is_a_warning_where_that_is_wanted_or_others_work_there() {
         with!(drifted.clone(), |t| t.resume.as_mut().unwrap().shares = vec!["t_00000009".into()]),
         "requeue dead-worker: worker 42 gone, last heard from 15m ago; its working tree is not known: t_00000009 works or worked in the same folder",
     );
-    // A person gets it, with the claim freed.
+    // A person gets it, with the claim freed, and the attempt after that is told.
     let mut config = config();
     config.people.assignee = Some("maria".into());
     let d = decide(&seen(vec![drifted]), &pass(), &config);
     assert_eq!(status_after(&d), Some(Status::Blocked));
-    assert_eq!(kinds(&d), "assigned blocked");
+    assert_eq!(kinds(&d), "assigned blocked commented");
+    assert!(comments(&d)[0].contains("WARNING: the working tree changed"), "{d:?}");
     assert!(d.steps[0].changes.contains(&Change::Assign(Some("maria".into()))));
     assert!(d.steps[0].changes.contains(&Change::ReleaseClaim));
 }
@@ -416,4 +417,60 @@ fn an_attempt_that_was_cut_off_in_a_tool_has_no_time_but_its_heartbeats() {
     assert_eq!(told(tool, Some(4_100)), "1 tool call", "older than the call");
     assert_eq!(told(tool, Some(1_400)), "1h, 1 tool call");
     assert_eq!(told(Turn::Model, Some(1_400)), "16m, 1 tool call");
+}
+
+/// What the first step tells.
+fn comments(d: &Decision) -> Vec<&str> {
+    let changes = d.steps[0].changes.iter();
+    changes
+        .filter_map(|c| match c {
+            Change::AddComment { body, .. } => Some(body.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn the_next_attempt_is_told_once_by_every_step_that_ends_one() {
+    let packet = json!({"by": "board", "watchbill": {"packet": {"step": "the lexer", "next": "its errors"}}});
+    let recorded = |t: TaskSeen| {
+        with!(t, |t| {
+            let record = Event { run: Some(1), ..event("watchbill_packet", 990, packet.clone()) };
+            t.detail.events.splice(0..0, [event("claimed", 995, json!({})), record]);
+        })
+    };
+    let limited = with!(dead(Some(tree("1", "a")), None), |t| t.log = ended(Cause::RateLimit));
+    let unreadable = with!(running(Life::Gone, 30_000), |t| t.log = LogEnd::Unreadable("denied".into()));
+    let capped = with!(running(Life::Gone, 900), |t| {
+        t.detail.runs.push(run(8, 1_900, Some(1_800), Some("timed_out")));
+    });
+    let gave_up = with!(given_up("pid 42 not alive", 900), |t| {
+        t.detail.runs =
+            vec![run(2, 999, Some(900), Some("timed_out")), run(1, 1_900, Some(1_800), Some("timed_out"))];
+    });
+    let config = with_policy(Policy { max_resumes: 1, ..policy() });
+    for (t, case) in [
+        (limited, "dead-worker"),
+        (unreadable, "log-unreadable"),
+        (capped, "resume-cap"),
+        (gave_up, "resume-cap"),
+    ] {
+        let told = |t: &TaskSeen| {
+            let d = decide(&seen(vec![t.clone()]), &pass(), &config);
+            assert!(line(&d).contains(case), "{case}: {d:?}");
+            comments(&d).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let text = told(&recorded(t.clone()));
+        assert!(text.len() == 1 && text[0].contains("- Step: the lexer"), "{case}: {text:?}");
+        let again = with!(recorded(t.clone()), |t| {
+            t.detail.events.push(event("commented", 60, json!({"author": "heal"})));
+            t.detail.comments.push(board::Comment {
+                author: "heal".into(),
+                body: text[0].clone(),
+                at: ago(60),
+            });
+        });
+        assert!(told(&again).is_empty(), "{case}: told twice");
+        assert!(told(&t).is_empty(), "{case}: there is nothing to tell");
+    }
 }

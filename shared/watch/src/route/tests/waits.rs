@@ -773,3 +773,33 @@ fn what_changes_hands_is_pinned_no_longer_and_says_so() {
     let given = scribe.given(&s.tasks[0], &to, NOW.plus(60), why);
     assert!(given.changes.contains(&Change::ClearOverrides), "{given:?}");
 }
+
+// Where its dispatcher buried the attempt nobody told of it yet.
+#[test]
+fn what_goes_on_takes_the_record_of_its_worker_along() {
+    let c = card("t_0000cafe", "t_00000001", "rate_limited", Status::Ready);
+    let packet = json!({"by": "board", "watchbill": {"packet": {"step": "the lexer"}}});
+    let mut d = detail("t_00000001", Status::Scheduled);
+    d.events.push(event("watchbill_packet", 700, packet));
+    let hold = json!({"owner": "heal", "cause": "rate_limit", "since": ago(600).0, "until": ago(1).0});
+    d.events.push(event("scheduled", 600, json!({"by": "heal", "watchbill": {"hold": hold}})));
+    tie(&mut d, &c);
+    for (sightings, fallbacks, action) in
+        [(limited(), &["sol"][..], "move"), (vec![refused("a", Cause::RateLimit, 2_000)], &[], "probe")]
+    {
+        let mut s = with(vec![d.clone()], sightings);
+        s.routing.profiles.insert("luna".into(), profile("luna", "a", fallbacks));
+        s.cards = vec![c.clone()];
+        let out = told(&s);
+        assert_eq!(actions(&out)[0], ("t_00000001", action));
+        let said: Vec<&String> = out.steps[0]
+            .changes
+            .iter()
+            .filter_map(|c| match c {
+                Change::AddComment { body, .. } => Some(body),
+                _ => None,
+            })
+            .collect();
+        assert!(said.len() == 1 && said[0].contains("- Step: the lexer"), "{action}: {said:?}");
+    }
+}
