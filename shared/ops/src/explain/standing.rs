@@ -47,11 +47,13 @@ pub(crate) struct Stand {
     pub(crate) more: Option<String>,
     /// What nobody does with it, where others may wait for the same.
     pub(crate) unattended: Option<Unattended>,
+    /// Since when its attempts end without completion, where no limit counts them.
+    pub(crate) in_vain: Option<Time>,
 }
 
 impl Stand {
     pub(super) fn new(kind: Kind, says: impl Into<String>) -> Stand {
-        Stand { kind, until: None, says: says.into(), more: None, unattended: None }
+        Stand { kind, until: None, says: says.into(), more: None, unattended: None, in_vain: None }
     }
 
     fn until(self, until: Option<Time>) -> Stand {
@@ -80,6 +82,7 @@ pub(crate) fn of(f: &Facts) -> Stand {
                 still::not_promoted,
                 still::for_people,
                 still::unknown,
+                still::in_vain,
             ];
             rules.iter().find_map(|rule| rule(f, &stand)).unwrap_or(stand)
         }

@@ -2,12 +2,14 @@
 
 use super::facts::{Facts, Verdict};
 use super::standing::{Kind, Stand, is_promoted};
+use base::count::things;
 use base::quote;
 use base::registry::HEAL;
 use base::time::{Time, words};
 use board::Status;
 use card::task_word;
 use host::Life;
+use policy::attempts::in_vain;
 use policy::authorship::our_hold;
 use policy::clock::WAKING;
 use policy::dispatcher::PASSED_OVER;
@@ -243,6 +245,42 @@ pub(super) fn claimed(f: &Facts, stand: Stand) -> Stand {
     );
     let more = "Look there; where no worker is at it, release its claim".to_owned();
     Stand::new(Kind::NeedsPerson, says).more(Some(more))
+}
+
+/// Its attempts end again and again in ways that no limit counts, so that nothing else ever ends that.
+pub(super) fn in_vain(f: &Facts, stand: &Stand) -> Option<Stand> {
+    let state = match f.detail.task.status {
+        Status::Ready => "ready",
+        Status::Running => "running",
+        Status::Review => "in review",
+        Status::Todo => "in todo",
+        _ => return None,
+    };
+    // What a watcher does is counted, and who is asked by a card decides.
+    if stand.kind == Kind::Due || f.open_card().is_some() {
+        return None;
+    }
+    let ends = in_vain::in_vain(&f.detail)?;
+    let (newest, first) = (ends.first()?, ends.last()?);
+    let mut ways: Vec<(&str, usize)> = Vec::new();
+    for outcome in ends.iter().map(|run| run.outcome.as_deref().unwrap_or("no word")) {
+        match ways.iter_mut().find(|(way, _)| *way == outcome) {
+            Some((_, n)) => *n += 1,
+            None => ways.push((outcome, 1)),
+        }
+    }
+    let ways: Vec<String> = ways.iter().map(|(way, n)| format!("{way} ×{n}")).collect();
+    let says = format!(
+        "{state}, and its last {} ended without completion ({}, in {}); no limit counts that",
+        things(ends.len(), "attempt"),
+        ways.join(", "),
+        words(newest.ended_at.unwrap_or(f.now).since(first.started_at))
+    );
+    let said = newest.error.as_deref().or(newest.summary.as_deref()).filter(|said| !said.trim().is_empty());
+    let said = said.map_or_else(String::new, |said| format!(". The last one: {}", quote::inline(said, 200)));
+    let stop = if matches!(f.detail.task.status, Status::Review) { "accept it" } else { "block it" };
+    let more = format!("See why; then {stop}, or assign it to another profile{said}");
+    Some(Stand { in_vain: Some(first.started_at), ..Stand::new(Kind::NeedsPerson, says).more(Some(more)) })
 }
 
 /// Whether its worker lives has not been known for long, and nothing was heard of it.

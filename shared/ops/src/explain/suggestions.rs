@@ -170,6 +170,13 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     if is_claimed && matches!(f.detail.task.status, Status::Ready | Status::Todo) {
         all.push("release its claim, where no worker is at it", unblock(f, &id), Some(unblocks(f)));
     }
+    if stand.in_vain.is_some() {
+        all.add("see what its attempts ended on", history(f, &id));
+        // Hermes blocks what is ready or runs, and nothing else.
+        if !f.own_board && matches!(f.detail.task.status, Status::Ready | Status::Running) {
+            all.add("stop it until you unblock it", format!("{hand} block {id} 'it ends again and again'"));
+        }
+    }
     match f.detail.task.status {
         Status::Blocked if stand.unattended == Some(Unattended::NotPromoted) => not_promoted(&mut all, f),
         // Whatever else is done with it, `board lend` blocks it again.

@@ -454,7 +454,11 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         starter: f.starter().map(str::to_owned),
         says: Line::of(stand.says),
         more: stand.more.map(Line::of),
-        since: unreached.map(|u| u.since).or(stuck.map(|s| s.since)).unwrap_or_else(|| f.since()),
+        since: unreached
+            .map(|u| u.since)
+            .or(stuck.map(|s| s.since))
+            .or(stand.in_vain)
+            .unwrap_or_else(|| f.since()),
         asked: match &shared {
             Some(_) => f.retried(),
             None => Some(f.anew()),

@@ -175,7 +175,7 @@ fn what_is_marked_and_put_off_or_blocked_by_hand_is_as_without_the_mark() {
         (Status::Scheduled, ours("scheduled", 60, "heal", "rate-limit", json!({"hold": hold})), Kind::Waits),
         (Status::Blocked, event("blocked", 60, json!({"reason": "which licence?"})), Kind::NeedsPerson),
     ] {
-        let mut f = task(status, vec![e]);
+        let mut f = task(status.clone(), vec![e]);
         let (before, run) = told(&f);
         f.detail.body = "watchbill: no-heal".into();
         f.takes = vec![take("heal", Verdict::Leaves, None)];
@@ -532,4 +532,38 @@ fn a_state_that_this_version_does_not_know_is_told_after_a_while() {
     assert_eq!((stand.kind, stand.says.as_str()), (Kind::NeedsPerson, says));
     assert_eq!(stand.unattended, Some(Unattended::UnknownState), "a person is told once of all of them");
     assert_eq!(run, "board show t_00000001");
+}
+
+#[test]
+fn what_ends_again_and_again_uncounted_needs_a_person() {
+    for (status, begins, second) in [
+        (Status::Running, "running, and", "hermes kanban block t_00000001 'it ends again and again'"),
+        (Status::Ready, "ready, and", "hermes kanban block t_00000001 'it ends again and again'"),
+        (Status::Review, "in review, and", "hermes kanban show t_00000001"),
+        (Status::Todo, "in todo, and", ""),
+    ] {
+        let mut f = task(status.clone(), vec![event("promoted", 60, json!({}))]);
+        f.takes = vec![take("heal", Verdict::Leaves, Some(600))];
+        f.detail.runs = (1..=5).rev().map(|id| run(id, "luna", Some("stale"))).collect();
+        (f.detail.runs[4].started_at, f.detail.runs[0].error) = (ago(8_400), Some("no heartbeat".into()));
+        let says = " its last 5 attempts ended without completion (stale ×5, in 2h); no limit counts that";
+        let stop = if f.detail.task.status == Status::Review { "accept it" } else { "block it" };
+        let more =
+            format!("See why; then {stop}, or assign it to another profile. The last one: no heartbeat");
+        stands(&f, Kind::NeedsPerson, &format!("{begins}{says}"), Some(&more));
+        let (stand, run) = told(&f);
+        assert_eq!((stand.in_vain, run.as_str()), (Some(ago(8_400)), "board show t_00000001"));
+        assert_eq!(suggestions::of(&f, &stand).get(1).map_or("", |c| c.run.as_str()), second);
+        // A watcher does something, or a card asks.
+        f.takes = vec![take("heal", acts("hold"), None)];
+        if status != Status::Review {
+            assert_eq!(standing::of(&f).kind, Kind::Due);
+        }
+        f.takes.clear();
+        f.card = Some(detail("t_0000caf1", Status::Running));
+        assert_ne!(standing::of(&f).kind, Kind::NeedsPerson);
+    }
+    let mut f = task(Status::Scheduled, Vec::new());
+    f.detail.runs = (1..=9).rev().map(|id| run(id, "luna", Some("stale"))).collect();
+    assert_ne!(standing::of(&f).kind, Kind::NeedsPerson);
 }
