@@ -61,6 +61,7 @@ fn facts(detail: Detail) -> Facts {
         endless: Arc::default(),
         providers: [].into(),
         unanswered: None,
+        beyond: None,
         patience: 1_800,
         claim_ceiling: 86_400,
         takes: Vec::new(),

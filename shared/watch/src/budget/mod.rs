@@ -104,6 +104,7 @@ pub fn decide(watcher: &BudgetCheck, seen: &Seen, pass: &Pass, config: &Config) 
     }
     // Not everything could be looked at: that is exit 1, and a line.
     decision.findings.extend(seen.unknown.iter().map(|said| Said::of(said::Kind::Cut, said.clone())));
+    decision.beyond = judged.iter().filter_map(judge::Judged::beyond).collect();
     unmeasured::tell(&judged, seen, config, &mut decision);
     steps::decide(watcher, seen, &judged, pass, config, &mut decision);
     decision

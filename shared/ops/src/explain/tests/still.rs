@@ -4,6 +4,7 @@ use super::*;
 use crate::explain::standing::Stand;
 use crate::explain::still::Unattended;
 use host::Life;
+use policy::Beyond;
 
 /// Undone by hand a minute ago.
 fn undone() -> Event {
@@ -532,4 +533,38 @@ fn a_state_that_this_version_does_not_know_is_told_after_a_while() {
     assert_eq!((stand.kind, stand.says.as_str()), (Kind::NeedsPerson, says));
     assert_eq!(stand.unattended, Some(Unattended::UnknownState), "a person is told once of all of them");
     assert_eq!(run, "board show t_00000001");
+}
+
+/// A worker that lives, as heal found.
+fn at_work(events: Vec<Event>) -> Facts {
+    let mut f = task(Status::Running, events);
+    (f.detail.runs, f.detail.task.current_run) = (vec![run(1, "luna", None)], Some(1));
+    (f.detail.runs[0].started_at, f.detail.task.worker_pid) = (ago(900), Some(7));
+    f.takes = vec![take("heal", Verdict::Leaves, None)];
+    f
+}
+
+#[test]
+fn work_beyond_its_bounds_is_not_called_well() {
+    let beyond = |is_far: bool| {
+        let says = "over time: 3h in this attempt, 10m allowed (task)".to_owned();
+        let mut f = at_work(vec![]);
+        f.beyond = Some(Beyond { task: f.detail.task.id.clone(), says, is_far });
+        f
+    };
+    let says = "running, and over time: 3h in this attempt, 10m allowed (task)";
+    stands(&beyond(false), Kind::Fine, says, Some("So it is"));
+    stands(&beyond(true), Kind::NeedsPerson, says, Some("So it is"));
+    // Each attempt is told once.
+    assert_eq!(beyond(true).anew(), ago(900));
+    // The decider of its card knows of it, a watcher acts, or a person wants it so.
+    let mut asked = beyond(true);
+    asked.card = Some(detail("t_0000caf1", Status::Running));
+    assert_eq!(standing::of(&asked).kind, Kind::Waits);
+    let mut due = beyond(true);
+    due.takes = vec![take("heal", acts("stop"), None)];
+    assert_eq!(standing::of(&due).kind, Kind::Due);
+    let mut marked = beyond(true);
+    marked.detail.body = "watchbill: no-heal".into();
+    assert_eq!(standing::of(&marked).kind, Kind::LeftAlone);
 }
