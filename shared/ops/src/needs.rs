@@ -479,7 +479,10 @@ fn todo(shared: Option<&Shared>, entries: &[&Entry], named: usize) -> Option<Str
     let rest = (1..all)
         .contains(&named)
         .then(|| format!("{named} of {all} tasks are named here; `watchbill status` then names the others"));
-    let before = shared.and_then(|shared| before(shared, entries));
+    let before = match shared {
+        Some(shared) => before(shared, entries),
+        None => entries.iter().find_map(|e| e.then.clone()),
+    };
     before.into_iter().chain(rest).reduce(|before, rest| format!("{before} ({rest})"))
 }
 

@@ -7,10 +7,11 @@ use super::standing::{self, Kind, Stand};
 use super::still::Unattended;
 use base::cause;
 use base::error::Kind as ErrorKind;
-use base::registry::HEAL;
+use base::registry::{BUDGET_CHECK, HEAL};
 use board::hermes::{self, is_sticky};
 use board::{Detail, Event, EventKind, HandOver, Status, StepAction};
 use card::{flag_of, shell_word, task_word, task_words, with_flags};
+use coord::mapping;
 use host::Life;
 use logs::LogEnd;
 use logs::handle::is_denied;
@@ -21,6 +22,9 @@ use policy::runtime::Dispatcher;
 
 /// What the command does that makes the profile that takes cards.
 pub(crate) const MAKE_ORCHESTRATOR: &str = "make the profile that takes cards";
+
+/// What the command does that ends the attempt of a living worker begins so; then comes when.
+pub(crate) const STOP: &str = "stop it, if ";
 
 /// Most characters of a title in what a command is for.
 const MAX_TITLE: usize = 60;
@@ -228,6 +232,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         Status::Ready if nobody || (stand.kind == Kind::NeedsPerson && !is_claimed) => {
             all.add(&to_whom, reassign)
         }
+        Status::Running if stand.kind == Kind::NeedsPerson => at_work(&mut all, f),
         Status::Todo if stand.unattended == Some(Unattended::NotPromoted) => not_promoted(&mut all, f),
         Status::Todo if f.own_board && f.detail.parents.is_empty() && f.endless().is_none() => {
             all.push("make it ready", unblock(f, &id), Some(unblocks(f)));
@@ -261,6 +266,35 @@ fn is_lift_first(f: &Facts, stand: &Stand) -> bool {
         _ => false,
     };
     f.is_taken_back() || (is_theirs && f.lacking().is_none())
+}
+
+/// What a person does about a living worker: they look, and end its attempt where it makes no progress.
+fn at_work(all: &mut Commands, f: &Facts) {
+    let when = match needs_operator::told(&f.detail) {
+        Some(told) if needs_operator::is_ended_by_its_task(told) => "it makes no progress",
+        None if f.is_far_beyond() => "it is not to go on",
+        _ => return,
+    };
+    let id = task_word(&f.detail.task.id);
+    all.add(
+        "see what it used and changed",
+        format!("{BUDGET_CHECK} {} -v{}", flag_of("--task", &id), f.flags),
+    );
+    if let Some(file) = f.reading.file.as_deref() {
+        all.add("see the end of its log", format!("tail {}", shell_word(file)));
+    }
+    let (d, t) = (&f.detail, &f.detail.task);
+    let stop = match f.own_board {
+        _ if mapping::active(d).is_some() => Some(with_flags("coord abort", &id, &f.flags)),
+        false => Some(format!("{} reclaim {id}", f.hand)),
+        // `board run` ends its command, and makes the task ready.
+        true => {
+            t.claimer_pid().filter(|_| d.is_beaten_for()).or(t.worker_pid).map(|pid| format!("kill {pid}"))
+        }
+    };
+    if let Some(stop) = stop {
+        all.add(&format!("{STOP}{when}"), stop);
+    }
 }
 
 /// What lets its card go on.

@@ -544,6 +544,10 @@ fn at_work(events: Vec<Event>) -> Facts {
     f
 }
 
+fn runs(f: &Facts) -> Vec<String> {
+    suggestions::of(f, &standing::of(f)).into_iter().map(|c| c.run).collect()
+}
+
 #[test]
 fn work_beyond_its_bounds_is_not_called_well() {
     let beyond = |is_far: bool| {
@@ -557,6 +561,8 @@ fn work_beyond_its_bounds_is_not_called_well() {
     stands(&beyond(true), Kind::NeedsPerson, says, Some("So it is"));
     // Each attempt is told once.
     assert_eq!(beyond(true).anew(), ago(900));
+    let look = "budget-check --task t_00000001 -v";
+    assert_eq!(runs(&beyond(true))[..2], [look, "hermes kanban reclaim t_00000001"]);
     // The decider of its card knows of it, a watcher acts, or a person wants it so.
     let mut asked = beyond(true);
     asked.card = Some(detail("t_0000caf1", Status::Running));
@@ -567,4 +573,36 @@ fn work_beyond_its_bounds_is_not_called_well() {
     let mut marked = beyond(true);
     marked.detail.body = "watchbill: no-heal".into();
     assert_eq!(standing::of(&marked).kind, Kind::LeftAlone);
+}
+
+#[test]
+fn a_person_is_told_how_to_look_at_a_living_worker_and_how_to_stop_it() {
+    let told = |key: &str| ours("watchbill_detected", 60, "heal", key, json!({"key": key, "mend": "look"}));
+    let look = "budget-check --task t_00000001 -v";
+    for key in ["silent-worker", "asking-worker", "health:Stalled"] {
+        assert_eq!(runs(&at_work(vec![told(key)]))[..2], [look, "hermes kanban reclaim t_00000001"], "{key}");
+    }
+    for key in ["older-worker", "exited-worker", "stopped-worker", "host-refuses"] {
+        assert_eq!(runs(&at_work(vec![told(key)])), ["board show t_00000001"], "{key}");
+    }
+    let own = |events: Vec<Event>| {
+        let mut f = at_work(events);
+        (f.own_board, f.hand, f.flags) = (true, "board --db b.db".into(), " --db b.db".into());
+        f.detail.task.claim_lock = Some("vm:5".into());
+        f.reading = Reading { file: Some("/l/a b.log".into()), ..Reading::of(LogEnd::NoEvidence, None) };
+        f
+    };
+    let look = [format!("{look} --db b.db"), "tail '/l/a b.log'".to_owned()];
+    let by_harness = json!({"watchbill": {"output": "/l/a b.log"}, "by": "board", "lock": "vm:5"});
+    let claimed = Event { run: Some(1), ..event("claimed", 900, by_harness) };
+    let session = json!({"runtime": "claude", "session": "5d1ef4b2-0000-4000-8000-000000000001", "host": "vm", "directory": "/w", "by": "coord"});
+    let session = Event { run: Some(1), ..event("coord.spawned", 800, session) };
+    for (events, stop) in [
+        (vec![], "kill 7"),
+        (vec![claimed.clone()], "kill 5"),
+        (vec![claimed, session], "coord abort t_00000001 --db b.db"),
+    ] {
+        let f = own(events.into_iter().chain([told("silent-worker")]).collect());
+        assert_eq!(runs(&f)[..3], [&look[0], &look[1], stop], "{stop}");
+    }
 }
