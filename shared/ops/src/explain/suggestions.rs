@@ -112,6 +112,15 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     {
         all.add("let the stopped worker go on", run);
     }
+    let asking = mapping::open(&f.detail).filter(|m| m.waits && !f.is_over());
+    if asking.is_some() {
+        // Whatever else unblocks its task gives it up.
+        let answer = format!("{id} '{}'", remedy::YOUR_ANSWER);
+        all.add(
+            "answer the session that waits, and let it go on",
+            with_flags("coord message", &answer, flags),
+        );
+    }
     let is_left = f.hands_off().is_some() && !f.is_over();
     let lift = |all: &mut Commands| all.add("let the watchers help it again", heal(&id));
     if is_left && is_lift_first(f, stand) {
@@ -180,7 +189,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             all.push("put it away", archive(&id), Some(Together::Loop(archive(EACH))));
         }
         Status::Blocked | Status::Scheduled => {
-            if asks(f) {
+            if asks(f) && asking.is_none() {
                 let say = remedy::comment(hand, &id, remedy::YOUR_ANSWER, f.own_board);
                 let run = match is_claimed {
                     true => format!("{say} && {}", unblock(f, &id)),
@@ -190,6 +199,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             }
             let is_held = our_hold(&f.detail).is_some();
             let to = match (lacking, stand.until.is_some_and(|until| until > f.now)) {
+                _ if asking.is_some() => "give up the session that waits, and start its task anew",
                 (Some(lacking), _) => lacking.again(),
                 (None, true) if is_held => "not wait for the end of its hold",
                 (None, false) if is_held => "not wait any longer",

@@ -606,3 +606,20 @@ fn a_person_is_told_how_to_look_at_a_living_worker_and_how_to_stop_it() {
         assert_eq!(runs(&f)[..3], [&look[0], &look[1], stop], "{stop}");
     }
 }
+
+#[test]
+fn a_session_that_waits_is_answered_and_not_given_up() {
+    let id = "5d1ef4b2-0000-4000-8000-000000000001";
+    let spawned = json!({"runtime": "claude", "session": id, "host": "vm", "directory": "/w", "by": "coord"});
+    let asks = json!({"by": "board", "reason": "which one?", "watchbill": {"session": id}});
+    let of_run = |kind: &str, seconds: i64, keys: Value| Event { run: Some(1), ..event(kind, seconds, keys) };
+    let events = vec![of_run("coord.spawned", 900, spawned), of_run("blocked", 60, asks)];
+    let mut f = task(Status::Blocked, events);
+    (f.own_board, f.hand, f.flags) = (true, "board --db b.db".into(), " --db b.db".into());
+    f.detail.runs = vec![run(1, "luna", Some("blocked"))];
+    let all = runs(&f);
+    assert_eq!(all[0], "coord message t_00000001 'YOUR ANSWER' --db b.db");
+    assert!(!all.iter().any(|run| run.contains("comment")), "{all:?}");
+    f.detail.events.push(event("unblocked", 30, json!({})));
+    assert!(!runs(&f).iter().any(|run| run.starts_with("coord")), "it waits no more");
+}
