@@ -29,6 +29,9 @@ pub(crate) const STOP: &str = "stop it, if ";
 /// Most characters of a title in what a command is for.
 const MAX_TITLE: usize = 60;
 
+/// Most profiles that are named.
+const MAX_NAMED: usize = 6;
+
 /// A task of several, as a word of a command that a shell repeats.
 const EACH: &str = "\"$id\"";
 
@@ -168,10 +171,10 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         all.add("read the card that asks about it", format!("{hand} show {card}"));
     }
     let nobody = f.runtime.is_nobodys(f.detail.task.assignee.as_deref(), f.own_board);
-    let others = f.runtime.profiles.names().iter().filter(|p| Some(*p) != f.detail.task.assignee.as_ref());
-    let other = others.map(String::as_str).find(|p| *p != "default").unwrap_or(remedy::PROFILE);
-    let names: Vec<&str> = f.runtime.profiles.names().iter().map(String::as_str).take(6).collect();
-    let to_whom = match names.as_slice() {
+    // Neither one whose key is refused, nor one that only takes cards.
+    let others = f.takers.as_deref().unwrap_or_default();
+    let other = others.first().map_or(remedy::PROFILE, String::as_str);
+    let to_whom = match others.get(..MAX_NAMED).unwrap_or(others) {
         [] => "assign it to a profile".to_owned(),
         names => format!("assign it to one of {}", names.join(", ")),
     };

@@ -1182,7 +1182,7 @@ fn commands_are_whole_and_fit_the_state() {
         ]
     );
     let mut nobodys = task(Status::Ready, vec![]);
-    nobodys.detail.task.assignee = None;
+    (nobodys.detail.task.assignee, nobodys.takers) = (None, Some(vec!["luna".into(), "sol".into()]));
     assert_eq!(runs(&nobodys)[0], "hermes kanban reassign t_00000001 luna");
     let mut marked = task(Status::Blocked, vec![]);
     marked.detail.body = "watchbill: no-heal".into();

@@ -157,7 +157,7 @@ fn what_is_marked_needs_a_person_where_a_watcher_would_go_on_with_it() {
     let mut f = marked(Status::Ready, vec![event("created", 90_000, json!({}))]);
     f.detail.task.assignee = Some("luna".into());
     assert_eq!(standing::of(&f).kind, Kind::LeftAlone);
-    f.detail.task.assignee = None;
+    (f.detail.task.assignee, f.takers) = (None, Some(vec!["luna".into(), "sol".into()]));
     let (stand, first) = told(&f);
     assert_eq!((stand.kind, first.as_str()), (Kind::NeedsPerson, "hermes kanban reassign t_00000001 luna"));
     (f.detail.task.assignee, f.is_passed_over, f.own_board) = (Some("luna".into()), true, true);
@@ -219,7 +219,7 @@ fn what_a_living_dispatcher_does_not_start_needs_a_person() {
 fn what_no_dispatcher_may_start_needs_a_person() {
     let mut f = task(Status::Ready, vec![event("created", 3_600, json!({}))]);
     f.detail.task.assignee = Some("nova".into());
-    f.runtime.unlisted = vec!["nova".into()];
+    (f.runtime.unlisted, f.takers) = (vec!["nova".into()], Some(vec!["luna".into(), "sol".into()]));
     let (stand, run) = told(&f);
     let says = "ready for nova, and `kanban.dispatch_profiles` does not list it: nobody starts it";
     assert_eq!((stand.kind, stand.says.as_str()), (Kind::NeedsPerson, says));
@@ -622,4 +622,21 @@ fn a_session_that_waits_is_answered_and_not_given_up() {
     assert!(!all.iter().any(|run| run.contains("comment")), "{all:?}");
     f.detail.events.push(event("unblocked", 30, json!({})));
     assert!(!runs(&f).iter().any(|run| run.starts_with("coord")), "it waits no more");
+}
+
+#[test]
+fn work_is_given_to_who_may_take_it_now() {
+    let mut f = task(Status::Ready, vec![]);
+    f.detail.task.assignee = Some("ghost".into());
+    for (takers, run, to) in [
+        (vec!["sol".to_owned(), "vega".to_owned()], "sol", "assign it to one of sol, vega"),
+        (vec![], "PROFILE", "assign it to a profile"),
+    ] {
+        f.takers = Some(takers);
+        let first = suggestions::of(&f, &standing::of(&f)).remove(0);
+        assert_eq!(
+            (first.run, first.to),
+            (format!("hermes kanban reassign t_00000001 {run}"), to.to_owned())
+        );
+    }
 }
