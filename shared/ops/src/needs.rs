@@ -419,7 +419,9 @@ fn of_unattended(
             "",
             match (refused, is_made) {
                 (Some(refused), _) => refused.todo(),
-                (None, true) => "make that profile, or name another one (distress.orchestrator)".into(),
+                (None, true) => {
+                    "make that profile, with the model and the key of the active one, or name another one (distress.orchestrator)".into()
+                },
                 (None, false) => {
                     "have that profile listed, or name another one (distress.orchestrator)".into()
                 }
