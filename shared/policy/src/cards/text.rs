@@ -165,7 +165,12 @@ impl CardWriter<'_> {
         let worker =
             s.detail.newest_run().and_then(|r| r.profile.as_deref()).or(s.detail.task.assignee.as_deref());
         let same_wall = |p: &String| t.blocker.lies_with_provider() && self.shares_provider(s, t, p);
-        let known = Profiles::of(self.seen.runtime.as_ref()).names();
+        // Without folders of profiles the configuration tells who works.
+        let folders = Profiles::of(self.seen.runtime.as_ref()).names();
+        let known = match folders {
+            [] if self.seen.own_board => self.config.profiles.keys().cloned().collect(),
+            names => names.to_vec(),
+        };
         let would_help = known
             .iter()
             .filter(|p| !orchestrators.contains(p) && Some(p.as_str()) != worker && !same_wall(p));
@@ -213,7 +218,7 @@ impl CardWriter<'_> {
             ),
             unblock: format!("{hand} unblock {id}"),
             only_human: !many && is_a_persons(&s.detail, &t.case),
-            none_left: profiles.is_empty() && !known.is_empty(),
+            none_left: profiles.is_empty() && !folders.is_empty(),
             profiles,
             held,
             more,
