@@ -40,7 +40,7 @@ fn a_notice_that_the_board_has_is_said_once() {
     b.sql("UPDATE tasks SET assignee = 'ghost'");
     let first = rounds(&b, 10, 20);
     assert_eq!((said(&first, "there is no such profile"), codes(&first)), (1, vec![0]), "{first:?}");
-    assert!(said(&first, "hermes profile create ghost, or hermes kanban reassign") == 1, "{first:?}");
+    assert!(said(&first, "hermes profile create ghost --clone, or hermes kanban reassign") == 1, "{first:?}");
     forget(&b);
     let lost = rounds(&b, 50, 5);
     assert_eq!((said(&lost, "no such profile"), codes(&lost)), (0, vec![0]), "the board has it: {lost:?}");

@@ -70,11 +70,11 @@ fn real_passes_are_replayed_and_only_what_differs_is_told() {
 
     let same = b.config.clone();
     let said = b.replay(1_600, &same, &[]);
-    assert_eq!(
-        (said.code, said.out.as_str(), said.err.as_str()),
-        (0, "", ""),
-        "the same policy differs in nothing"
+    let says = format!(
+        "replay: {} says the same as the configuration in force, so nothing differs\n",
+        b.path().join("new.toml").display()
     );
+    assert_eq!((said.code, said.out.as_str(), said.err), (0, "", says));
     let told = b.replay(1_600, &same, &["-v"]).ok();
     assert!(told.contains("Z: 3; looks: ") && told.contains("in force: 0;"), "{told}");
     assert!(told.contains("were not kept: 0"), "{told}");

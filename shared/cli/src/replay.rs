@@ -70,6 +70,11 @@ pub(super) fn run(args: &ReplayArgs, version: &str) -> Result<u8> {
     let since = since::read(&args.since, now)?;
     let other = common.load()?.config;
     let in_force = Config::load(None, &std::env::vars_os().collect())?.config;
+    if in_force == other && !common.quiet && !common.json {
+        let named = common.config.as_deref().unwrap_or(Path::new("--config")).display();
+        let same = format!("replay: {named} says the same as the configuration in force, so nothing differs");
+        let _ = writeln!(std::io::stderr(), "{}", printable(&same));
+    }
     let state = Cache::place(&env).filter(|p| p.is_file());
     let mut all = Vec::new();
     for id in common.boards(&in_force)? {

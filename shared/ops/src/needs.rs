@@ -419,7 +419,9 @@ fn of_unattended(
             "",
             match (refused, is_made) {
                 (Some(refused), _) => refused.todo(),
-                (None, true) => "make that profile, or name another one (distress.orchestrator)".into(),
+                (None, true) => {
+                    "make that profile, with the model and the key of the active one, or name another one (distress.orchestrator)".into()
+                },
                 (None, false) => {
                     "have that profile listed, or name another one (distress.orchestrator)".into()
                 }
@@ -479,7 +481,10 @@ fn todo(shared: Option<&Shared>, entries: &[&Entry], named: usize) -> Option<Str
     let rest = (1..all)
         .contains(&named)
         .then(|| format!("{named} of {all} tasks are named here; `watchbill status` then names the others"));
-    let before = shared.and_then(|shared| before(shared, entries));
+    let before = match shared {
+        Some(shared) => before(shared, entries),
+        None => entries.iter().find_map(|e| e.then.clone()),
+    };
     before.into_iter().chain(rest).reduce(|before, rest| format!("{before} ({rest})"))
 }
 

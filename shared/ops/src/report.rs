@@ -14,7 +14,7 @@ use base::error::{Error, Kind};
 use base::redact;
 use board::{BoardId, Outcome, Step};
 use page::{Overview, text};
-use policy::{Left, Pass, Said};
+use policy::{Beyond, Left, Pass, Said};
 
 /// What became of one board in one pass.
 #[derive(Debug, Clone)]
@@ -35,6 +35,8 @@ pub struct BoardReport {
     pub findings: Vec<Said>,
     /// States that last.
     pub notices: Vec<Notice>,
+    /// Running work that is beyond its bounds.
+    pub beyond: Vec<Beyond>,
     /// Why the pass on this board ended early.
     pub error: Option<Error>,
     /// Its error was said by an earlier pass: only `-v` repeats it.
@@ -98,6 +100,7 @@ impl BoardReport {
             warnings: Vec::new(),
             findings: Vec::new(),
             notices: Vec::new(),
+            beyond: Vec::new(),
             error: None,
             muted: false,
             is_paused: false,

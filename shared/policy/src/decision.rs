@@ -109,6 +109,17 @@ impl Left {
     }
 }
 
+/// What is wrong with a running task by its scope and its budget. Nothing is changed for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beyond {
+    /// Which.
+    pub task: String,
+    /// What, the gravest first: `over time: 3h in this attempt, 10m allowed (task)`.
+    pub says: String,
+    /// So far beyond a bound that was set that a person decides whether it goes on.
+    pub is_far: bool,
+}
+
 /// What is said where the clock cannot be trusted.
 pub fn broken_clock(fault: &str) -> String {
     format!("clock: {fault}; nothing is done until the clock is right")
@@ -128,6 +139,8 @@ pub struct Decision {
     pub notices: BTreeMap<String, Said>,
     /// Notices that the board has, each with whether a step of this pass writes it there: that step is all that is said of it.
     pub told: Vec<(Said, bool)>,
+    /// Running work that is beyond its bounds, for who looks at it.
+    pub beyond: Vec<Beyond>,
     /// Nothing was judged, and so no notice is over.
     pub unjudged: bool,
 }

@@ -17,7 +17,7 @@ pub mod said;
 pub mod worktree_note;
 pub mod world;
 
-pub use decision::{Decision, Left, OtherPolicy, Pass, Stuck};
+pub use decision::{Beyond, Decision, Left, OtherPolicy, Pass, Stuck};
 pub use profiles::Profiles;
 pub use said::Said;
 pub use world::{

@@ -43,6 +43,11 @@ pub fn go_on(pids: &[i64]) -> String {
     format!("kill -CONT {}", pids.join(" "))
 }
 
+/// Whether what was told of a worker is over once its attempt is ended by the task: nothing else is to be done about it first.
+pub fn is_ended_by_its_task(told: &Event) -> bool {
+    !key(told).is_some_and(|key| [OLDER_WORKER, HOST_REFUSES, EXITED, STOPPED].contains(&key))
+}
+
 /// The same by what was told of a worker, where that is stopped.
 pub fn goes_on_by(told: &Event) -> Option<String> {
     let pids = told.trail()?.get(PIDS).filter(|_| key(told) == Some(STOPPED))?.as_array()?;

@@ -73,12 +73,17 @@ pub fn answer_in_triage(hand: &str, id: &str) -> String {
     format!("{} && {}", comment(hand, id, YOUR_ANSWER, false), out_of_triage(hand, id, false))
 }
 
+/// The command that makes a profile that can work: an empty one has no model and no key.
+fn create(name: &str) -> String {
+    format!("hermes profile create {name} --clone")
+}
+
 /// A task whose assignee does not exist, or that has none. `name`: the profile it is for, where that is plainly a name; `reassign`: the
 /// command that gives it to another one.
 pub fn nobodys(name: Option<&str>, reassign: &str) -> String {
     match name {
         None => reassign.to_owned(),
-        Some(name) => format!("hermes profile create {name}, or {reassign}"),
+        Some(name) => format!("{}, or {reassign}", create(name)),
     }
 }
 
@@ -89,7 +94,7 @@ pub fn no_orchestrator(name: &str, is_unlisted: bool) -> (String, String) {
             format!("`kanban.dispatch_profiles` does not list {name}"),
             format!("add {name} to it in the config.yaml of Hermes"),
         ),
-        false => (format!("there is no profile {name}"), format!("hermes profile create {name}")),
+        false => (format!("there is no profile {name}"), create(name)),
     }
 }
 
@@ -237,11 +242,11 @@ mod tests {
         assert_eq!(Lacking::of(Cause::RateLimit), None);
         assert_eq!(
             nobodys(Some("ada"), "board reassign t_1 PROFILE"),
-            "hermes profile create ada, or board reassign t_1 PROFILE"
+            "hermes profile create ada --clone, or board reassign t_1 PROFILE"
         );
         let (unlisted, add) = no_orchestrator("ada", true);
         assert!(unlisted.contains("dispatch_profiles") && !add.contains("create"), "{unlisted} {add}");
-        assert_eq!(no_orchestrator("ada", false).1, "hermes profile create ada");
+        assert_eq!(no_orchestrator("ada", false).1, "hermes profile create ada --clone");
         assert_eq!(out_of_triage("hermes kanban", "t_1", false), "hermes kanban specify t_1");
         let own = "board comment t_1 'YOUR ANSWER' --author \"$USER\" && board unblock t_1";
         assert_eq!(out_of_triage("board", "t_1", true), own);

@@ -176,6 +176,9 @@ fn a_block_whose_coordinator_cannot_be_told_is_on_the_board() {
     let wants = "its coordinator was not told, but t_0000000a is blocked, with card t_";
     assert!(said.contains(wants) && !said.contains("nothing was done"), "{said}");
     assert_eq!(board.task("t_0000000a", "status"), "blocked");
+    let card = board.value("SELECT body FROM tasks WHERE title LIKE '[BLOCKED]%'");
+    let answer = format!("`coord --db {} message t_0000000a \"YOUR ANSWER\"`", board.db.display());
+    assert!(card.contains(&answer), "{card}");
     let said = coord(&board, board.path(), &["notify", "half done", "--from", SESSION]).fails(1);
     assert!(said.contains("is unknown, so nothing was done"), "{said}");
 }

@@ -12,7 +12,7 @@ use crate::pass::{self, Looks, Tools};
 use crate::report::BoardReport;
 use base::count::things_or;
 use base::error::{Error, Kind, Result};
-use base::registry::{HEAL, NAMES, ROUTE_BLOCKED};
+use base::registry::{BUDGET_CHECK, HEAL, NAMES, ROUTE_BLOCKED};
 use base::time::Time;
 use board::kept::Kept;
 use board::{self, Board, BoardId, Detail, Event, EventKind, Link, Rule, Status, Step, Task, discover};
@@ -40,7 +40,7 @@ use policy::routing::reach::{self, Unreached};
 use policy::routing::router::Router;
 use policy::runtime::{Dispatcher, Runtime, TICKED};
 use policy::said::{self, Said};
-use policy::{Left, Pass, Profiles, World};
+use policy::{Beyond, Left, Pass, Profiles, World};
 use watch::{Visit, Watcher, each};
 
 /// Most tasks it waits for that are looked at.
@@ -86,6 +86,8 @@ pub struct Survey {
     /// Why every watcher refuses the board: it is damaged or split.
     refused: Option<Error>,
     told: BTreeMap<(&'static str, String), String>,
+    /// Running tasks that are beyond their bounds.
+    beyond: BTreeMap<String, Beyond>,
     /// What `budget-check` saw.
     overview: Option<Overview>,
     /// What was found and what lasts; each once.
@@ -263,6 +265,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     unknown.extend(blind.into_iter().map(str::to_owned));
     let named: BTreeSet<&String> = survey.findings.iter().flat_map(|f| &f.said.tasks).collect();
     let found = |t: &Task| named.contains(&t.id);
+    chosen.extend(survey.beyond.values().filter(|b| b.is_far).map(|b| b.task.clone()));
     let still = Standstill::of(site, &mut *board, &rows, &runtime)?;
     runtime.lanes.clone_from(&still.lanes);
     let own_board = board.is_own();
@@ -635,6 +638,7 @@ fn look(
                 is_passed_over: still.passed_over.contains(&d.task.id),
                 wedged: wedged.clone(),
                 unanswered: unanswered(world, &d, now),
+                beyond: survey.beyond.get(&d.task.id).cloned(),
                 takers: (!known.names().is_empty()).then(|| router.free_instead_of(&d.task)),
                 queued: card_of(&d)
                     .and_then(found)
@@ -789,6 +793,7 @@ impl Survey {
                 t.verdicts.iter().map(|v| format!("{}: {}", v.verdict, v.because)).collect();
             self.told.insert((watcher, t.task.clone()), said.join("; "));
         }
+        self.beyond.extend(report.beyond.into_iter().map(|b| (b.task.clone(), b)));
         self.overview = self.overview.take().or(report.overview);
     }
 
@@ -859,7 +864,13 @@ impl Visit for Taking<'_> {
             stuck: None,
             elsewhere: false,
         };
+        let beyond = survey.beyond.get(id).filter(|_| watcher == BUDGET_CHECK);
         let take = match (own, failed) {
+            // What is not known hides nothing that is.
+            (Some(own), _) if own.verdict == Verdict::Unknown && beyond.is_some() => {
+                let says = beyond.map_or("", |b| b.says.as_str());
+                nothing(Verdict::Nothing, format!("{says}; it only tells; not known: {}", own.because))
+            }
             (Some(own), _) => own.clone(),
             (None, Some((_, why))) => nothing(Verdict::Failed, why.clone()),
             (None, None) => {

@@ -17,7 +17,7 @@ use policy::endless::Endless;
 use policy::remedy::Lacking;
 use policy::routing::reach::Unreached;
 use policy::runtime::Runtime;
-use policy::{Stuck, authorship, needs_operator};
+use policy::{Beyond, Stuck, authorship, needs_operator};
 
 /// What one watcher says of a task now, asked as in a dry run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -151,6 +151,8 @@ pub struct Facts {
     pub(crate) wedged: Option<String>,
     /// Since when its running attempt waits for the first answer of its provider, where that takes long.
     pub(crate) unanswered: Option<Time>,
+    /// It runs, and is beyond its scope or its budget.
+    pub(crate) beyond: Option<Beyond>,
     /// The profiles that may take it now instead of who has it; `None` where that is not known.
     pub(crate) takers: Option<Vec<String>>,
     /// It waits for its turn at a profile that takes it over, and something went on there at that time.
@@ -184,6 +186,7 @@ impl Facts {
             is_passed_over: false,
             takes: Vec::new(),
             unanswered: None,
+            beyond: None,
             takers: None,
             queued: None,
             unreached: None,
@@ -304,7 +307,9 @@ impl Facts {
     pub(crate) fn anew(&self) -> Time {
         let changed =
             || self.detail.events.iter().rev().find(|e| authorship::is_fresh_start(e)).map(|e| e.at);
-        self.asked().or_else(changed).unwrap_or(self.detail.task.created_at)
+        // Each attempt that goes too far is another matter.
+        let attempt = || self.detail.current_run().filter(|_| self.is_far_beyond()).map(|run| run.started_at);
+        self.asked().or_else(attempt).or_else(changed).unwrap_or(self.detail.task.created_at)
     }
 
     /// When a person gave it a new try last that came to an end like those before it.
@@ -352,6 +357,13 @@ impl Facts {
     pub(crate) fn told(&self) -> Option<&Event> {
         let of_card = || needs_operator::told(self.lasting_card()?.0);
         needs_operator::told(&self.detail).or_else(of_card)
+    }
+
+    /// Whether it runs so far beyond its bounds that a person decides whether it goes on, unless a card asks about it already.
+    pub(crate) fn is_far_beyond(&self) -> bool {
+        self.beyond.as_ref().is_some_and(|b| b.is_far)
+            && self.open_card().is_none()
+            && self.hands_off().is_none()
     }
 
     /// Whether it is over.

@@ -83,6 +83,7 @@ pub(crate) fn of(f: &Facts) -> Stand {
                 still::for_people,
                 still::unknown,
                 still::in_vain,
+                still::beyond,
             ];
             rules.iter().find_map(|rule| rule(f, &stand)).unwrap_or(stand)
         }
@@ -367,6 +368,10 @@ fn running(f: &Facts) -> Stand {
         }
         Some((Verdict::Leaves, take)) if f.open_card().is_some() => {
             Stand::new(Kind::Waits, format!("running: {}", take.because)).more(asked(f))
+        }
+        Some((Verdict::Leaves, take)) if f.beyond.is_some() => {
+            let says = f.beyond.as_ref().map_or("", |b| b.says.as_str());
+            Stand::new(Kind::Fine, format!("running, and {says}")).more(Some(upper(&take.because)))
         }
         Some((Verdict::Leaves, take)) if f.unanswered.is_some() => {
             let (who, since) = (f.detail.task.assignee.as_deref().unwrap_or("its worker"), f.unanswered);

@@ -189,6 +189,12 @@ pub(super) fn not_promoted(f: &Facts, stand: &Stand) -> Option<Stand> {
     })
 }
 
+/// Its attempt goes on far beyond its scope or its budget, and no card asks about that.
+pub(super) fn beyond(f: &Facts, stand: &Stand) -> Option<Stand> {
+    let beyond = f.beyond.as_ref().filter(|_| f.is_far_beyond() && stand.kind != Kind::Due)?;
+    Some(instead(stand, format!("running, and {}", beyond.says)))
+}
+
 /// It waits for itself, for what waits for it, or for what is not there: at once, since nothing ends that but a person.
 pub(super) fn endless(f: &Facts) -> Option<Stand> {
     let why = f.endless().filter(|_| f.detail.task.status == Status::Todo)?;

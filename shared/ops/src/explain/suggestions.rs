@@ -7,10 +7,11 @@ use super::standing::{self, Kind, Stand};
 use super::still::Unattended;
 use base::cause;
 use base::error::Kind as ErrorKind;
-use base::registry::HEAL;
+use base::registry::{BUDGET_CHECK, HEAL};
 use board::hermes::{self, is_sticky};
 use board::{Detail, Event, EventKind, HandOver, Status, StepAction};
 use card::{flag_of, shell_word, task_word, task_words, with_flags};
+use coord::mapping;
 use host::Life;
 use logs::LogEnd;
 use logs::handle::is_denied;
@@ -22,8 +23,14 @@ use policy::runtime::Dispatcher;
 /// What the command does that makes the profile that takes cards.
 pub(crate) const MAKE_ORCHESTRATOR: &str = "make the profile that takes cards";
 
+/// What the command does that ends the attempt of a living worker begins so; then comes when.
+pub(crate) const STOP: &str = "stop it, if ";
+
 /// Most characters of a title in what a command is for.
 const MAX_TITLE: usize = 60;
+
+/// Most profiles that are named.
+const MAX_NAMED: usize = 6;
 
 /// A task of several, as a word of a command that a shell repeats.
 const EACH: &str = "\"$id\"";
@@ -110,6 +117,15 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     {
         all.add("let the stopped worker go on", run);
     }
+    let asking = mapping::open(&f.detail).filter(|m| m.waits && !f.is_over());
+    if asking.is_some() {
+        // Whatever else unblocks its task gives it up.
+        let answer = format!("{id} '{}'", remedy::YOUR_ANSWER);
+        all.add(
+            "answer the session that waits, and let it go on",
+            with_flags("coord message", &answer, flags),
+        );
+    }
     let is_left = f.hands_off().is_some() && !f.is_over();
     let lift = |all: &mut Commands| all.add("let the watchers help it again", heal(&id));
     if is_left && is_lift_first(f, stand) {
@@ -157,10 +173,10 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         all.add("read the card that asks about it", format!("{hand} show {card}"));
     }
     let nobody = f.runtime.is_nobodys(f.detail.task.assignee.as_deref(), f.own_board);
-    let others = f.runtime.profiles.names().iter().filter(|p| Some(*p) != f.detail.task.assignee.as_ref());
-    let other = others.map(String::as_str).find(|p| *p != "default").unwrap_or(remedy::PROFILE);
-    let names: Vec<&str> = f.runtime.profiles.names().iter().map(String::as_str).take(6).collect();
-    let to_whom = match names.as_slice() {
+    // Neither one whose key is refused, nor one that only takes cards.
+    let others = f.takers.as_deref().unwrap_or_default();
+    let other = others.first().map_or(remedy::PROFILE, String::as_str);
+    let to_whom = match others.get(..MAX_NAMED).unwrap_or(others) {
         [] => "assign it to a profile".to_owned(),
         names => format!("assign it to one of {}", names.join(", ")),
     };
@@ -185,7 +201,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             all.push("put it away", archive(&id), Some(Together::Loop(archive(EACH))));
         }
         Status::Blocked | Status::Scheduled => {
-            if asks(f) {
+            if asks(f) && asking.is_none() {
                 let say = remedy::comment(hand, &id, remedy::YOUR_ANSWER, f.own_board);
                 let run = match is_claimed {
                     true => format!("{say} && {}", unblock(f, &id)),
@@ -195,6 +211,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             }
             let is_held = our_hold(&f.detail).is_some();
             let to = match (lacking, stand.until.is_some_and(|until| until > f.now)) {
+                _ if asking.is_some() => "give up the session that waits, and start its task anew",
                 (Some(lacking), _) => lacking.again(),
                 (None, true) if is_held => "not wait for the end of its hold",
                 (None, false) if is_held => "not wait any longer",
@@ -237,6 +254,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         Status::Ready if nobody || (stand.kind == Kind::NeedsPerson && !is_claimed) => {
             all.add(&to_whom, reassign)
         }
+        Status::Running if stand.kind == Kind::NeedsPerson => at_work(&mut all, f),
         Status::Todo if stand.unattended == Some(Unattended::NotPromoted) => not_promoted(&mut all, f),
         Status::Todo if f.own_board && f.detail.parents.is_empty() && f.endless().is_none() => {
             all.push("make it ready", unblock(f, &id), Some(unblocks(f)));
@@ -270,6 +288,35 @@ fn is_lift_first(f: &Facts, stand: &Stand) -> bool {
         _ => false,
     };
     f.is_taken_back() || (is_theirs && f.lacking().is_none())
+}
+
+/// What a person does about a living worker: they look, and end its attempt where it makes no progress.
+fn at_work(all: &mut Commands, f: &Facts) {
+    let when = match needs_operator::told(&f.detail) {
+        Some(told) if needs_operator::is_ended_by_its_task(told) => "it makes no progress",
+        None if f.is_far_beyond() => "it is not to go on",
+        _ => return,
+    };
+    let id = task_word(&f.detail.task.id);
+    all.add(
+        "see what it used and changed",
+        format!("{BUDGET_CHECK} {} -v{}", flag_of("--task", &id), f.flags),
+    );
+    if let Some(file) = f.reading.file.as_deref() {
+        all.add("see the end of its log", format!("tail {}", shell_word(file)));
+    }
+    let (d, t) = (&f.detail, &f.detail.task);
+    let stop = match f.own_board {
+        _ if mapping::active(d).is_some() => Some(with_flags("coord abort", &id, &f.flags)),
+        false => Some(format!("{} reclaim {id}", f.hand)),
+        // `board run` ends its command, and makes the task ready.
+        true => {
+            t.claimer_pid().filter(|_| d.is_beaten_for()).or(t.worker_pid).map(|pid| format!("kill {pid}"))
+        }
+    };
+    if let Some(stop) = stop {
+        all.add(&format!("{STOP}{when}"), stop);
+    }
 }
 
 /// What lets its card go on.

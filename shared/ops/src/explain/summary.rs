@@ -17,6 +17,7 @@ use super::line::Line;
 use super::standing::{self, Kind};
 use super::still::Unattended;
 use super::suggestions;
+use super::suggestions::STOP;
 #[cfg(test)]
 pub(crate) use super::suggestions::Together;
 pub(crate) use super::suggestions::{Command, MAKE_ORCHESTRATOR};
@@ -25,7 +26,7 @@ use base::count::things;
 use base::quote;
 use base::time::{Time, words};
 use board::Status;
-use card::task_word;
+use card::{task_word, with_flags};
 use logs::LogEnd;
 use logs::provider::Id;
 use page::Overview;
@@ -118,6 +119,9 @@ pub struct Entry {
     pub(crate) deeds: Vec<Deed>,
     /// The likeliest thing a person would run.
     pub(crate) command: Option<Command>,
+    /// What comes after that command, where it only looks.
+    #[serde(skip)]
+    pub(crate) then: Option<String>,
     /// What it shares with others, which are told together.
     #[serde(default, deserialize_with = "deeds::if_known")]
     pub(crate) shared: Option<Shared>,
@@ -438,6 +442,7 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
     let stuck = f.stuck().filter(|_| stand.kind == Kind::NeedsPerson);
     let commands =
         if needs && !is_tried() && stuck.is_none() { suggestions::of(f, &stand) } else { Vec::new() };
+    let then = commands.iter().find_map(|c| Some(stopped_by(f, c.to.strip_prefix(STOP)?, &c.run)));
     let command = commands.into_iter().find(|c| !c.run.starts_with("watchbill unpause"));
     let unreached = f.unreached.as_ref().filter(|_| stand.kind == Kind::NeedsPerson);
     // What its card asks is about this task alone, or about all that share the card.
@@ -468,6 +473,7 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         due: stand.kind == Kind::Due,
         deeds,
         command,
+        then,
         unattended: stand.unattended,
         refused: (f.stopped_card().is_some_and(|(_, why)| why == Stopped::Refused))
             .then(|| f.refused_orchestrators.clone())
@@ -476,6 +482,15 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         shared,
     };
     (stand.kind, entry)
+}
+
+/// How a person stops an attempt that they looked at. A message is read hours later, when a process id may belong to another one.
+fn stopped_by(f: &Facts, when: &str, run: &str) -> String {
+    let why = || with_flags("watchbill why", &task_word(&f.detail.task.id), &f.flags);
+    match run.starts_with("kill ") {
+        true => format!("look at it; if {when}, `{}` names the process to stop", why()),
+        false => format!("look at it; if {when}, stop it: `{run}`"),
+    }
 }
 
 impl Entry {

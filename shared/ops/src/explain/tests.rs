@@ -61,6 +61,7 @@ fn facts(detail: Detail) -> Facts {
         endless: Arc::default(),
         providers: [].into(),
         unanswered: None,
+        beyond: None,
         patience: 1_800,
         claim_ceiling: 86_400,
         takes: Vec::new(),
@@ -1183,7 +1184,7 @@ fn commands_are_whole_and_fit_the_state() {
     f.flags.clear();
     assert_eq!(runs(&f)[0], "watchbill unpause --board default");
     let mut nobodys = task(Status::Ready, vec![]);
-    nobodys.detail.task.assignee = None;
+    (nobodys.detail.task.assignee, nobodys.takers) = (None, Some(vec!["luna".into(), "sol".into()]));
     assert_eq!(runs(&nobodys)[0], "hermes kanban reassign t_00000001 luna");
     let mut marked = task(Status::Blocked, vec![]);
     marked.detail.body = "watchbill: no-heal".into();

@@ -29,6 +29,7 @@ fn entry(id: &str, title: &str, says: &str) -> Entry {
         until: None,
         due: false,
         deeds: Vec::new(),
+        then: None,
         command: Some(Command {
             to: "let it go on".into(),
             run: format!("hermes kanban unblock {id}"),

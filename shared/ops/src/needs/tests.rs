@@ -34,6 +34,7 @@ fn entry(id: &str, shared: Option<(&str, Cause)>, minutes: i64) -> Entry {
         until: None,
         due: false,
         deeds: Vec::new(),
+        then: None,
         command: Some(Command {
             to: "let it go on".into(),
             run: format!("hermes kanban unblock {id}"),
@@ -440,6 +441,13 @@ fn what_is_to_be_done_and_its_command_are_one() {
         assert_eq!(need.run.as_deref(), run);
         assert!(need.todo.as_deref().unwrap().starts_with(todo), "{need:?}");
     }
+}
+
+#[test]
+fn what_comes_after_a_look_is_said_before_its_command() {
+    let then = "look at it; if it makes no progress, stop it: `coord abort t_1`".to_owned();
+    let needs = of_tasks(&summary(vec![Entry { then: Some(then.clone()), ..entry("t_1", None, 5) }]));
+    assert_eq!(needs[0].todo, Some(then));
 }
 
 #[test]

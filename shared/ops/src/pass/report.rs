@@ -36,6 +36,7 @@ pub(super) fn decided<W: Watcher>(
 fn tell<W: Watcher>(seen: &W::Seen, decision: Decision, report: &mut BoardReport) -> Vec<Step> {
     report.glanced = Some(W::glanced(seen));
     report.left = decision.left;
+    report.beyond = decision.beyond;
     report.findings.extend(decision.findings);
     report.notices.extend(decision.told.into_iter().map(on_board));
     decision.steps

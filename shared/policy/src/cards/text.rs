@@ -4,6 +4,7 @@ use crate::Profiles;
 use crate::cards::seen::SourceSeen;
 use crate::cards::split_draft;
 use crate::cards::writer::{CardWriter, Trouble};
+use crate::remedy;
 use crate::routing::moving::is_ours_to_unblock;
 use base::cause::Cause;
 use board::{Detail, Rule, Status};
@@ -66,6 +67,7 @@ impl CardWriter<'_> {
             Blocker::IterationBudget => {
                 format!("split {id} into narrower tasks; it does not fit into one attempt")
             }
+            Blocker::Dependency if t.asking.is_some() => format!("answer the session of {id}, which waits"),
             Blocker::Dependency => format!("say what {id} waits for, or create it; then unblock it"),
             Blocker::ScopeBoundary => format!("decide who does what {id} must not touch; then unblock it"),
             Blocker::EnvBlocker => match t.cause {
@@ -163,13 +165,26 @@ impl CardWriter<'_> {
         let worker =
             s.detail.newest_run().and_then(|r| r.profile.as_deref()).or(s.detail.task.assignee.as_deref());
         let same_wall = |p: &String| t.blocker.lies_with_provider() && self.shares_provider(s, t, p);
-        let known = Profiles::of(self.seen.runtime.as_ref()).names();
+        // Without folders of profiles the configuration tells who works.
+        let folders = Profiles::of(self.seen.runtime.as_ref()).names();
+        let known = match folders {
+            [] if self.seen.own_board => self.config.profiles.keys().cloned().collect(),
+            names => names.to_vec(),
+        };
         let would_help = known
             .iter()
             .filter(|p| !orchestrators.contains(p) && Some(p.as_str()) != worker && !same_wall(p));
         let (held, profiles): (Vec<String>, Vec<String>) =
             would_help.take(40).cloned().partition(|p| self.held.contains(p));
         let mut more = Vec::new();
+        let is_asking = || t.asking.is_some() || mapping::open(&s.detail).is_some_and(|m| m.waits);
+        if !many && is_asking() {
+            let (board, answer) = (shell_word(&self.seen.db), remedy::YOUR_ANSWER);
+            more.push((
+                "Its session waits for the answer, and unblocking the source gives it up. This card also authorises you to run".into(),
+                card::with_flags(&format!("coord --db {board} message"), &format!("{id} \"{answer}\""), ""),
+            ));
+        }
         if t.case == Rule::Repeated {
             let pid = s.worker.as_ref().filter(|w| w.life == Life::Alive).and_then(|w| w.worker_pid);
             if let Some(pid) = pid {
@@ -192,7 +207,7 @@ impl CardWriter<'_> {
         if t.case == Rule::BlockLoop && !self.seen.own_board {
             more.push((
                 "It is in triage, where nothing unblocks it; it comes back with".into(),
-                crate::remedy::out_of_triage(&hand, &id, false),
+                remedy::out_of_triage(&hand, &id, false),
             ));
         }
         Commands {
@@ -204,7 +219,7 @@ impl CardWriter<'_> {
             unblock: format!("{hand} unblock {id}"),
             complete: self.seen.own_board.then(|| format!("{hand} complete CARD --metadata")),
             only_human: !many && is_a_persons(&s.detail, &t.case),
-            none_left: profiles.is_empty() && !known.is_empty(),
+            none_left: profiles.is_empty() && !folders.is_empty(),
             profiles,
             held,
             more,

@@ -104,6 +104,7 @@ fn trouble(s: &SourceSeen, said: &Said) -> Trouble {
     Trouble {
         quotes: said.reason.iter().cloned().collect(),
         link: true,
+        asking: said.session.clone(),
         ..Trouble::new(Rule::ByHand, said.blocker, said.blocker.as_str(), run, what.into())
     }
 }

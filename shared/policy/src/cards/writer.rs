@@ -16,6 +16,7 @@ use base::time::{DAY, Time};
 use board::{Detail, Rule};
 use card::Blocker;
 use config::Config;
+use coord::SessionId;
 use logs::Evidence;
 
 /// Who takes the cards where nothing else is said.
@@ -91,6 +92,8 @@ pub struct Trouble {
     pub draft: Vec<String>,
     /// When it began, where several things may go wrong within one attempt.
     pub began: Option<Time>,
+    /// The session that asks, and waits for the answer.
+    pub asking: Option<SessionId>,
 }
 
 impl Trouble {
@@ -111,6 +114,7 @@ impl Trouble {
             wait: None,
             draft: Vec::new(),
             began: None,
+            asking: None,
         }
     }
 }

@@ -11,11 +11,12 @@ use base::count::{things, things_or, times};
 use base::money::Money;
 use base::quote;
 use base::time::{DAY, Time, words};
-use board::Run;
+use board::{Run, Status};
 use card::scope::{Scope, Side, sides};
 use config::{Config, span};
 use logs::usage::Usage;
 use page::{FilesView, Gauge, Unit};
+use policy::Beyond;
 use policy::attempts::tally::resets;
 use policy::cards::split_draft::{self, Drafted};
 use worktree::changes::{Base, Changes, How};
@@ -53,6 +54,19 @@ pub(super) struct Unmeasured {
 impl Judged<'_> {
     pub(super) fn has(&self, kind: Kind) -> bool {
         self.verdicts.iter().any(|f| f.kind == kind)
+    }
+
+    /// What is wrong with it while it runs, as one line.
+    pub(super) fn beyond(&self) -> Option<Beyond> {
+        let d = &self.work.detail;
+        if d.task.status != Status::Running || self.verdicts.is_empty() {
+            return None;
+        }
+        let (far, near): (Vec<&Verdict>, Vec<&Verdict>) = self.verdicts.iter().partition(|v| v.is_far);
+        let is_far = !far.is_empty();
+        let all: Vec<String> =
+            far.iter().chain(&near).map(|v| format!("{}: {}", v.kind.as_str(), v.because)).collect();
+        Some(Beyond { task: d.task.id.clone(), says: all.join("; "), is_far })
     }
 }
 
@@ -110,6 +124,9 @@ fn one<'a>(
     case.judged
 }
 
+/// So many times as much as was allowed is far beyond it.
+const FAR: u64 = 2;
+
 /// Files, each with what is to be said about it.
 type Named = Vec<(String, String)>;
 
@@ -134,7 +151,19 @@ impl<'a> Case<'a> {
     }
 
     fn find(&mut self, kind: Kind, threshold: impl ToString, because: String, evidence: Vec<String>) {
-        self.judged.verdicts.push(Verdict { kind, threshold: threshold.to_string(), because, evidence });
+        let is_far = kind == Kind::OutOfScope;
+        let threshold = threshold.to_string();
+        self.judged.verdicts.push(Verdict { kind, threshold, is_far, because, evidence });
+    }
+
+    /// The same of what the newest gauge measures, where its limit may be set.
+    fn find_used(&mut self, kind: Kind, threshold: impl ToString, because: String, evidence: Vec<String>) {
+        self.find(kind, threshold, because, evidence);
+        let Judged { gauges, verdicts, .. } = &mut self.judged;
+        if let (Some(gauge), Some(found)) = (gauges.last(), verdicts.last_mut()) {
+            let used = gauge.used.unwrap_or(0);
+            found.is_far = gauge.source != DEFAULT && used >= gauge.limit.saturating_mul(FAR);
+        }
     }
 
     fn gauge(&mut self, what: &str, used: Option<u64>, is_least: bool, limit: u64, unit: Unit, source: &str) {
@@ -182,7 +211,7 @@ impl<'a> Case<'a> {
             }
             let (took, allowed) = apart(words(took), words(value), (format!("{took}s"), format!("{value}s")));
             let because = format!("{took} {tense}, {allowed} allowed ({source})");
-            self.find(Kind::OverTime, span::words(Duration::from_secs(count(value))), because, evidence);
+            self.find_used(Kind::OverTime, span::words(Duration::from_secs(count(value))), because, evidence);
         }
     }
 
@@ -205,7 +234,7 @@ impl<'a> Case<'a> {
                 }
                 let files = usage.source.iter().chain(&usage.more_sources);
                 evidence.extend(files.map(|s| format!("from {}", quote::inline(s, 200))));
-                self.find(Kind::OverIterations, value, because, evidence);
+                self.find_used(Kind::OverIterations, value, because, evidence);
             }
             Some(_) => {}
         }
@@ -240,7 +269,7 @@ impl<'a> Case<'a> {
                     t.output
                 ));
             }
-            self.find(Kind::OverCost, value.exact(), because, evidence);
+            self.find_used(Kind::OverCost, value.exact(), because, evidence);
         }
     }
 

@@ -105,6 +105,7 @@ pub fn decide(watcher: &BudgetCheck, seen: &Seen, pass: &Pass, config: &Config) 
         let unknown = one.unknown.iter();
         decision.left.extend(unknown.map(|why| Left::new(task, why).unknown()));
     }
+    decision.beyond = judged.iter().filter_map(judge::Judged::beyond).collect();
     unmeasured::tell(&judged, seen, config, &mut decision);
     steps::decide(watcher, seen, &judged, pass, config, &mut decision);
     decision

@@ -213,6 +213,52 @@ fn each_verdict_has_its_own_ground() {
     }
 }
 
+#[test]
+fn work_is_far_beyond_a_bound_that_was_set_once_it_is_passed_twice() {
+    let scoped = |mut w: Work| {
+        w.detail.body = SCOPE.into();
+        w
+    };
+    let outside = changed(&[("src/cli/main.rs", How::Added)]);
+    let many = changed(&["a", "b", "c", "d", "e", "f", "g"].map(|f| (f, How::Added)));
+    let many_inside = FilesSeen {
+        changes: many.changes.map(|mut c| {
+            c.files.iter_mut().for_each(|f| f.path = format!("src/parse/{}", f.path));
+            c
+        }),
+        ..many
+    };
+    for (w, far) in [
+        (running(60), None),
+        (running(3_601), Some(false)),
+        // Nobody set that limit.
+        (running(36_000), Some(false)),
+        (scoped(running(1_199)), Some(false)),
+        (scoped(running(1_200)), Some(true)),
+        (scoped(Work { usage: turns(39), ..running(60) }), Some(false)),
+        (scoped(Work { usage: turns(40), ..running(60) }), Some(true)),
+        (scoped(Work { usage: cost("$1.99"), ..running(60) }), Some(false)),
+        (scoped(Work { usage: cost("$2"), ..running(60) }), Some(true)),
+        (scoped(Work { files: outside.clone(), ..running(60) }), Some(true)),
+        (scoped(Work { files: many_inside, ..running(60) }), Some(false)),
+    ] {
+        let what = format!("{:?} {:?}", w.usage, w.files);
+        let found = decided(w, &BudgetCheck::default()).beyond;
+        assert_eq!(found.first().map(|b| b.is_far), far, "{found:?} {what}");
+    }
+    let both = scoped(Work { files: outside.clone(), ..running(700) });
+    let says = decided(both, &BudgetCheck::default()).beyond.remove(0).says;
+    assert!(
+        says.starts_with("out of scope: 1 of 1 changed files") && says.contains("; over time: 11m"),
+        "{says}"
+    );
+    // Nobody stops what has ended.
+    let mut over = scoped(Work { files: outside, ..running(60) });
+    over.detail.task.status = Status::Blocked;
+    over.detail.runs[0].ended_at = Some(ago(30));
+    assert_eq!(decided(over, &BudgetCheck::default()).beyond, []);
+}
+
 fn turns(n: u64) -> Usage {
     Usage { turns: Some(n), ..Usage::default() }
 }

@@ -50,6 +50,8 @@ pub(super) struct Verdict {
     pub(super) kind: Kind,
     /// The limit it went over, in a form that stays the same from pass to pass; empty where there is none.
     pub(super) threshold: String,
+    /// A person decides whether work that is so far beyond its bounds goes on.
+    pub(super) is_far: bool,
     /// The numbers, in one sentence.
     pub(super) because: String,
     /// What shows it, one line each; untrusted.

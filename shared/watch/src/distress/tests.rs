@@ -759,6 +759,18 @@ fn no_profile_behind_the_same_wall_is_offered() {
 }
 
 #[test]
+fn on_a_board_without_profiles_those_of_the_configuration_are_offered() {
+    let mut s = seen(vec![gave_up("t_00000001", Cause::Quota)]);
+    s.own_board = true;
+    s.runtime.as_mut().unwrap().profiles = Profiles::Known(Vec::new());
+    assert!(!body(&told(&s).steps[0]).contains("PROFILE is one of"));
+    let profiles = ["luna", "nova", "tuesday"].map(|name| (name.to_owned(), Default::default())).into();
+    let config = Config { profiles, ..Config::default() };
+    let step = decide(&s, &pass(), &config).steps.remove(0);
+    assert!(body(&step).contains("PROFILE is one of: nova.\n"), "{}", body(&step));
+}
+
+#[test]
 fn no_profile_that_is_refused_now_is_offered() {
     let mut all = seen(vec![gave_up("t_00000001", Cause::Credential), gave_up("t_00000002", Cause::Quota)]);
     all.runtime.as_mut().unwrap().profiles = ["luna", "nova", "sol", "tuesday"].into_iter().collect();

@@ -4,6 +4,7 @@ use super::*;
 use crate::explain::standing::Stand;
 use crate::explain::still::Unattended;
 use host::Life;
+use policy::Beyond;
 
 /// Undone by hand a minute ago.
 fn undone() -> Event {
@@ -156,7 +157,7 @@ fn what_is_marked_needs_a_person_where_a_watcher_would_go_on_with_it() {
     let mut f = marked(Status::Ready, vec![event("created", 90_000, json!({}))]);
     f.detail.task.assignee = Some("luna".into());
     assert_eq!(standing::of(&f).kind, Kind::LeftAlone);
-    f.detail.task.assignee = None;
+    (f.detail.task.assignee, f.takers) = (None, Some(vec!["luna".into(), "sol".into()]));
     let (stand, first) = told(&f);
     assert_eq!((stand.kind, first.as_str()), (Kind::NeedsPerson, "hermes kanban reassign t_00000001 luna"));
     (f.detail.task.assignee, f.is_passed_over, f.own_board) = (Some("luna".into()), true, true);
@@ -218,7 +219,7 @@ fn what_a_living_dispatcher_does_not_start_needs_a_person() {
 fn what_no_dispatcher_may_start_needs_a_person() {
     let mut f = task(Status::Ready, vec![event("created", 3_600, json!({}))]);
     f.detail.task.assignee = Some("nova".into());
-    f.runtime.unlisted = vec!["nova".into()];
+    (f.runtime.unlisted, f.takers) = (vec!["nova".into()], Some(vec!["luna".into(), "sol".into()]));
     let (stand, run) = told(&f);
     let says = "ready for nova, and `kanban.dispatch_profiles` does not list it: nobody starts it";
     assert_eq!((stand.kind, stand.says.as_str()), (Kind::NeedsPerson, says));
@@ -566,4 +567,110 @@ fn what_ends_again_and_again_uncounted_needs_a_person() {
     let mut f = task(Status::Scheduled, Vec::new());
     f.detail.runs = (1..=9).rev().map(|id| run(id, "luna", Some("stale"))).collect();
     assert_ne!(standing::of(&f).kind, Kind::NeedsPerson);
+}
+
+/// A worker that lives, as heal found.
+fn at_work(events: Vec<Event>) -> Facts {
+    let mut f = task(Status::Running, events);
+    (f.detail.runs, f.detail.task.current_run) = (vec![run(1, "luna", None)], Some(1));
+    (f.detail.runs[0].started_at, f.detail.task.worker_pid) = (ago(900), Some(7));
+    f.takes = vec![take("heal", Verdict::Leaves, None)];
+    f
+}
+
+fn runs(f: &Facts) -> Vec<String> {
+    suggestions::of(f, &standing::of(f)).into_iter().map(|c| c.run).collect()
+}
+
+#[test]
+fn work_beyond_its_bounds_is_not_called_well() {
+    let beyond = |is_far: bool| {
+        let says = "over time: 3h in this attempt, 10m allowed (task)".to_owned();
+        let mut f = at_work(vec![]);
+        f.beyond = Some(Beyond { task: f.detail.task.id.clone(), says, is_far });
+        f
+    };
+    let says = "running, and over time: 3h in this attempt, 10m allowed (task)";
+    stands(&beyond(false), Kind::Fine, says, Some("So it is"));
+    stands(&beyond(true), Kind::NeedsPerson, says, Some("So it is"));
+    // Each attempt is told once.
+    assert_eq!(beyond(true).anew(), ago(900));
+    let look = "budget-check --task t_00000001 -v";
+    assert_eq!(runs(&beyond(true))[..2], [look, "hermes kanban reclaim t_00000001"]);
+    // The decider of its card knows of it, a watcher acts, or a person wants it so.
+    let mut asked = beyond(true);
+    asked.card = Some(detail("t_0000caf1", Status::Running));
+    assert_eq!(standing::of(&asked).kind, Kind::Waits);
+    let mut due = beyond(true);
+    due.takes = vec![take("heal", acts("stop"), None)];
+    assert_eq!(standing::of(&due).kind, Kind::Due);
+    let mut marked = beyond(true);
+    marked.detail.body = "watchbill: no-heal".into();
+    assert_eq!(standing::of(&marked).kind, Kind::LeftAlone);
+}
+
+#[test]
+fn a_person_is_told_how_to_look_at_a_living_worker_and_how_to_stop_it() {
+    let told = |key: &str| ours("watchbill_detected", 60, "heal", key, json!({"key": key, "mend": "look"}));
+    let look = "budget-check --task t_00000001 -v";
+    for key in ["silent-worker", "asking-worker", "health:Stalled"] {
+        assert_eq!(runs(&at_work(vec![told(key)]))[..2], [look, "hermes kanban reclaim t_00000001"], "{key}");
+    }
+    for key in ["older-worker", "exited-worker", "stopped-worker", "host-refuses"] {
+        assert_eq!(runs(&at_work(vec![told(key)])), ["board show t_00000001"], "{key}");
+    }
+    let own = |events: Vec<Event>| {
+        let mut f = at_work(events);
+        (f.own_board, f.hand, f.flags) = (true, "board --db b.db".into(), " --db b.db".into());
+        f.detail.task.claim_lock = Some("vm:5".into());
+        f.reading = Reading { file: Some("/l/a b.log".into()), ..Reading::of(LogEnd::NoEvidence, None) };
+        f
+    };
+    let look = [format!("{look} --db b.db"), "tail '/l/a b.log'".to_owned()];
+    let by_harness = json!({"watchbill": {"output": "/l/a b.log"}, "by": "board", "lock": "vm:5"});
+    let claimed = Event { run: Some(1), ..event("claimed", 900, by_harness) };
+    let session = json!({"runtime": "claude", "session": "5d1ef4b2-0000-4000-8000-000000000001", "host": "vm", "directory": "/w", "by": "coord"});
+    let session = Event { run: Some(1), ..event("coord.spawned", 800, session) };
+    for (events, stop) in [
+        (vec![], "kill 7"),
+        (vec![claimed.clone()], "kill 5"),
+        (vec![claimed, session], "coord abort t_00000001 --db b.db"),
+    ] {
+        let f = own(events.into_iter().chain([told("silent-worker")]).collect());
+        assert_eq!(runs(&f)[..3], [&look[0], &look[1], stop], "{stop}");
+    }
+}
+
+#[test]
+fn a_session_that_waits_is_answered_and_not_given_up() {
+    let id = "5d1ef4b2-0000-4000-8000-000000000001";
+    let spawned = json!({"runtime": "claude", "session": id, "host": "vm", "directory": "/w", "by": "coord"});
+    let asks = json!({"by": "board", "reason": "which one?", "watchbill": {"session": id}});
+    let of_run = |kind: &str, seconds: i64, keys: Value| Event { run: Some(1), ..event(kind, seconds, keys) };
+    let events = vec![of_run("coord.spawned", 900, spawned), of_run("blocked", 60, asks)];
+    let mut f = task(Status::Blocked, events);
+    (f.own_board, f.hand, f.flags) = (true, "board --db b.db".into(), " --db b.db".into());
+    f.detail.runs = vec![run(1, "luna", Some("blocked"))];
+    let all = runs(&f);
+    assert_eq!(all[0], "coord message t_00000001 'YOUR ANSWER' --db b.db");
+    assert!(!all.iter().any(|run| run.contains("comment")), "{all:?}");
+    f.detail.events.push(event("unblocked", 30, json!({})));
+    assert!(!runs(&f).iter().any(|run| run.starts_with("coord")), "it waits no more");
+}
+
+#[test]
+fn work_is_given_to_who_may_take_it_now() {
+    let mut f = task(Status::Ready, vec![]);
+    f.detail.task.assignee = Some("ghost".into());
+    for (takers, run, to) in [
+        (vec!["sol".to_owned(), "vega".to_owned()], "sol", "assign it to one of sol, vega"),
+        (vec![], "PROFILE", "assign it to a profile"),
+    ] {
+        f.takers = Some(takers);
+        let first = suggestions::of(&f, &standing::of(&f)).remove(0);
+        assert_eq!(
+            (first.run, first.to),
+            (format!("hermes kanban reassign t_00000001 {run}"), to.to_owned())
+        );
+    }
 }
