@@ -456,7 +456,7 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         more: stand.more.map(Line::of),
         since: unreached.map(|u| u.since).or(stuck.map(|s| s.since)).unwrap_or_else(|| f.since()),
         asked: match &shared {
-            Some(_) => f.retried(),
+            Some(shared) => f.retried(shared.cause),
             None => Some(f.anew()),
         }
         .filter(|_| stand.kind == Kind::NeedsPerson),
