@@ -242,6 +242,10 @@ fn a_worker_that_heal_buried_and_parked_gets_its_card_in_the_same_round() {
     assert!(b.distress_later(620, &[]).ok().contains("card:"));
     b.whole_card_of("t_00000001");
     assert_eq!(b.task("t_00000001", "status"), "scheduled");
+    // Nobody decides: when the hold ends, the rest is route-blocked's, and a person's where that does not run.
+    b.hand(&["complete", &b.the_card()]).ok();
+    assert_eq!(b.later(2_400, &[]).ok(), "");
+    assert!(b.later(3_600, &[]).ok().contains("hand-over"));
 }
 
 #[test]

@@ -4,9 +4,10 @@ pub mod gauges;
 pub mod remote;
 pub mod screen;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::doctor::{FAILING, Finding, Severity};
 use crate::explain::Unattended;
@@ -14,6 +15,7 @@ use crate::explain::summary::{self, Counts, Entry, MAKE_ORCHESTRATOR, Shared, Su
 use base::cause::Cause;
 use base::count::{pick, things_or};
 use base::hash;
+use base::redact::redact;
 use base::registry::NAMES;
 use base::time::{DAY, Time};
 use board::Status;
@@ -69,6 +71,7 @@ pub(crate) const PASSING: [&str; 2] = [UNREADABLE, "pass-failed"];
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Need {
     /// Names the episode: the same text as long as the same thing needs a person, whatever its figures.
+    #[serde(serialize_with = "as_shown")]
     pub key: String,
     /// What kind of thing: a cause of ended attempts (`quota`), the name of a finding of `doctor` (`dispatcher-absent`), or `task`.
     pub cause: String,
@@ -92,6 +95,19 @@ pub struct Need {
     /// What it is about, where one more of these under the same key is another matter.
     #[serde(skip)]
     pub about: BTreeSet<String>,
+}
+
+/// The key of a need as programs get it. Redaction takes what follows `credential:` for a secret, so that all refused keys had one key: such
+/// a key has a hash behind its first part.
+pub(crate) fn shown(key: &str) -> Cow<'_, str> {
+    match key.split_once(':').filter(|_| redact(key) != key) {
+        Some((cause, _)) => format!("{cause}#{:016x}", hash::fnv(key.bytes())).into(),
+        None => key.into(),
+    }
+}
+
+fn as_shown<S: Serializer>(key: &str, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&shown(key))
 }
 
 /// A task that waits for a person.

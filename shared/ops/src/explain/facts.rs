@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use base::cause::Cause;
 use base::error::Error;
 use base::registry::HEAL;
 use base::time::{Time, ago};
-use board::{Detail, Event, EventKind, Rule, Status, StepAction};
+use board::{Detail, Event, EventKind, Rule, Run, Status, StepAction};
 use card::is_card;
 use host::Life;
 use logs::Reading;
 use logs::provider::Id;
+use policy::attempts::ended;
 use policy::endless::Endless;
 use policy::remedy::Lacking;
 use policy::routing::reach::Unreached;
@@ -312,22 +314,27 @@ impl Facts {
         self.asked().or_else(attempt).or_else(changed).unwrap_or(self.detail.task.created_at)
     }
 
-    /// When a person gave it a new try last that came to an end like those before it.
-    pub(crate) fn retried(&self) -> Option<Time> {
-        let runs = || self.detail.runs.iter().map(|run| run.started_at);
-        let is_between = |at: Time| runs().any(|run| run < at) && runs().any(|run| run >= at);
+    /// When a person gave it a new try last that came to an end like the one before it, by this cause.
+    pub(crate) fn retried(&self, cause: Cause) -> Option<Time> {
+        let d = &self.detail;
+        // Where its provider refused something else before, or nothing, a person tried another thing.
+        let refused = ended::ended_on(d, cause);
+        let is_like = |run: &Run| !cause.lies_with_provider() || refused.contains(&run.id);
+        let is_between = |at: Time| {
+            d.runs.iter().any(|run| run.started_at >= at)
+                && d.runs.iter().find(|run| run.started_at < at).is_some_and(is_like)
+        };
         // Not where a person answered its worker's question.
         let is_stop =
             |e: &&Event| matches!(e.kind, EventKind::Blocked | EventKind::GaveUp | EventKind::Scheduled);
         let is_question = |e: &Event| e.kind == EventKind::Blocked && !authorship::is_ours(e);
-        let events = &self.detail.events;
         let is_retry = |nth: &usize| {
-            let e = &events[*nth];
-            authorship::starts_anew(&self.detail, e)
+            let e = &d.events[*nth];
+            authorship::starts_anew(d, e)
                 && is_between(e.at)
-                && !events[..*nth].iter().rev().find(is_stop).is_some_and(is_question)
+                && !d.events[..*nth].iter().rev().find(is_stop).is_some_and(is_question)
         };
-        (0..events.len()).rev().find(is_retry).map(|nth| events[nth].at)
+        (0..d.events.len()).rev().find(is_retry).map(|nth| d.events[nth].at)
     }
 
     /// When a person was asked last, as it stands: it, or its stopped card, was blocked or sent to triage then.

@@ -465,7 +465,7 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
             .or(stand.in_vain)
             .unwrap_or_else(|| f.since()),
         asked: match &shared {
-            Some(_) => f.retried(),
+            Some(shared) => f.retried(shared.cause),
             None => Some(f.anew()),
         }
         .filter(|_| stand.kind == Kind::NeedsPerson),

@@ -965,19 +965,25 @@ fn what_stands_still_after_a_person_changed_it_is_asked_anew() {
 fn a_new_try_is_one_by_a_person_that_ended_like_the_one_before() {
     let unblocked = |by: Value| event("unblocked", 600, by);
     let person = || unblocked(json!({}));
-    for (events, runs, retried, why) in [
-        (vec![person()], &[900, 300][..], true, "it failed again"),
-        (vec![person()], &[900], false, "it was not tried yet"),
-        (vec![person()], &[300], false, "it never failed before"),
-        (vec![], &[900, 300], false, "it was tried by itself"),
-        (vec![unblocked(json!({"by": "heal"}))], &[900, 300], false, "a watcher is nobody"),
+    let key = Some(Cause::Credential);
+    for (before, events, runs, retried, why) in [
+        (key, vec![person()], &[900, 300][..], true, "it failed again"),
+        (None, vec![person()], &[900, 300], false, "something else had stopped it"),
+        (Some(Cause::Quota), vec![person()], &[900, 300], false, "another thing was refused"),
+        (key, vec![person()], &[900, 700, 300], false, "it ended on something else since"),
+        (key, vec![person()], &[900], false, "it was not tried yet"),
+        (key, vec![person()], &[300], false, "it never failed before"),
+        (key, vec![], &[900, 300], false, "it was tried by itself"),
+        (key, vec![unblocked(json!({"by": "heal"}))], &[900, 300], false, "a watcher is nobody"),
         (
+            key,
             vec![event("blocked", 700, json!({"kind": "needs_input", "by": "board"})), person()],
             &[900, 300],
             false,
             "its question was answered",
         ),
         (
+            key,
             vec![event("blocked", 700, json!({"by": "heal"})), person()],
             &[900, 300],
             true,
@@ -985,9 +991,15 @@ fn a_new_try_is_one_by_a_person_that_ended_like_the_one_before() {
         ),
     ] {
         let mut f = task(Status::Blocked, events);
-        f.detail.runs =
-            runs.iter().map(|at| Run { started_at: ago(*at), ..run(1, "luna", Some("crashed")) }).collect();
-        assert_eq!(f.retried(), retried.then(|| ago(600)), "{why}");
+        if let Some(cause) = before {
+            let noted = ours("scheduled", 850, "heal", "dead-worker", json!({"of": cause}));
+            f.detail.events.insert(0, Event { run: Some(1), ..noted });
+        }
+        let attempt =
+            |(at, id): (&i64, i64)| Run { started_at: ago(*at), ..run(id, "luna", Some("crashed")) };
+        f.detail.runs = runs.iter().zip(1..).map(attempt).collect();
+        f.detail.runs.reverse();
+        assert_eq!(f.retried(Cause::Credential), retried.then(|| ago(600)), "{why}");
     }
 }
 

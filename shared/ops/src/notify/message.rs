@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Episode;
-use crate::needs::{Need, Now, remedy};
+use crate::needs::{Need, Now, remedy, shown};
 use base::clip::clip;
 use base::count::things_or;
 use base::hash::Fnv;
@@ -62,7 +62,7 @@ pub struct Message {
 
 /// Key and words of each.
 fn ended<S: serde::Serializer>(all: &[Episode], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(all.iter().map(|e| json!({"key": e.key, "says": e.says})))
+    to.collect_seq(all.iter().map(|e| json!({"key": shown(&e.key), "says": e.says})))
 }
 
 impl Message {

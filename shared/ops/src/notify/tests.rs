@@ -898,3 +898,33 @@ fn a_board_on_which_work_waits_for_the_end_of_a_pause_is_not_well() {
         assert_eq!(kind(&pass(&mut book, &on(400), &target, Outcome::Accepted)), Some(want));
     }
 }
+
+/// A receiver knows an episode by its key.
+#[test]
+fn no_two_keys_are_one_where_secrets_are_taken_out() {
+    let keys = [
+        "credential:/b.db:luna",
+        "credential:/b.db:nova",
+        "credential:/c.db:luna",
+        "no-orchestrator:/b.db:credential:luna",
+        "no-orchestrator:/b.db:credential:nova",
+        "credential:default:luna",
+        "quota:/b.db:moon",
+    ];
+    let (mut book, target) = (Book::default(), anybody());
+    let begin = pass(&mut book, &at(0, &keys), &target, Outcome::Accepted);
+    assert_eq!(pass(&mut book, &at(60, &keys), &target, Outcome::Accepted), Decision::Quiet);
+    pass(&mut book, &at(120, &[]), &target, Outcome::Accepted);
+    let end = pass(&mut book, &at(600, &[]), &target, Outcome::Accepted);
+    let shown = |decision: &Decision, list: &str| -> Vec<String> {
+        let Decision::Send(message) = decision else { panic!("{decision:?}") };
+        let text = serde_json::to_string(message).unwrap();
+        let read: serde_json::Value = serde_json::from_str(&base::redact::json(&text)).unwrap();
+        read[list].as_array().unwrap().iter().map(|n| n["key"].as_str().unwrap().to_owned()).collect()
+    };
+    let began = shown(&begin, "began");
+    assert_eq!(began.iter().collect::<BTreeSet<_>>().len(), keys.len(), "{began:?}");
+    assert!(!began.iter().any(|key| key.contains("redacted")), "{began:?}");
+    assert_eq!(began[5..], keys[5..], "what has nothing to hide stays as it is");
+    assert_eq!(shown(&end, "ended"), began);
+}

@@ -62,6 +62,11 @@ pub fn by_provider(d: &Detail) -> BTreeSet<i64> {
     written_down(d, Cause::lies_with_provider)
 }
 
+/// Attempts of which one of us wrote down that they ended on this, by their number.
+pub fn ended_on(d: &Detail, cause: Cause) -> BTreeSet<i64> {
+    written_down(d, |of| of == cause)
+}
+
 /// Attempts of which one of us wrote down that they left their task open, by their number.
 pub fn left_open(d: &Detail) -> BTreeSet<i64> {
     written_down(d, |cause| cause == Cause::ProtocolViolation)

@@ -262,8 +262,10 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
             let (task, run) = (&detail.task.id, detail.task.current_run.unwrap_or(0));
             sighted(format!("stopped:{}:{task}:{run}", board.at))
         });
-        let ended = over(&detail, now).filter(|_| is_kept);
-        let over_since = ended.map(|hold| sighted(format!("over:{}:{}:{hold}", board.at, detail.task.id)));
+        let over_since = over(&detail, now).map(|end| match is_kept {
+            true => sighted(format!("over:{}:{}:{}", board.at, detail.task.id, end.0)),
+            false => end,
+        });
         let unreadable_since =
             Some(&log).filter(|log| is_kept && matches!(log, LogEnd::Unreadable(_))).map(|_| {
                 let run = detail.newest_run().map_or(0, |run| run.id);
@@ -310,10 +312,10 @@ fn written(detail: &Detail) -> Option<Time> {
     files.filter_map(|file| Time::written(Path::new(file))).max()
 }
 
-/// The end of a watcher's hold that is over by what it says itself, in seconds since 1970.
-fn over(detail: &Detail, now: Time) -> Option<i64> {
+/// The end of a watcher's hold that is over by what it says itself.
+fn over(detail: &Detail, now: Time) -> Option<Time> {
     let (_, hold) = authorship::our_hold(detail)?;
-    hold.get("until")?.as_i64().filter(|until| *until <= now.0)
+    hold.get("until")?.as_i64().map(Time).filter(|until| *until <= now)
 }
 
 /// A lent task is worked on while a process of this host works on the task of the other board. Which one is the worker is known there alone,

@@ -126,7 +126,7 @@ pub struct TaskSeen {
     pub left_open: Vec<i64>,
     /// When an earlier pass first saw this attempt's worker gone.
     pub gone_since: Option<Time>,
-    /// When a pass first saw that a watcher's hold on it was over, as it has been in each pass since.
+    /// When a pass first saw that a watcher's hold on it was over, as it has been in each pass since; where none remembers that, its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_since: Option<Time>,
     /// When a pass first saw that its log cannot be read, as it has been in each pass since.

@@ -493,6 +493,10 @@ impl<'a> Rules<'a> {
                 self.push(step);
                 continue;
             }
+            // Its provider's limit ends, and then a rule goes on with it.
+            if self.goes_on_in_time(d) {
+                continue;
+            }
             self.decision.findings.extend(self.decision.notices.remove(&lasts));
             let because = format!("its card {} was completed {how}", card.task.id);
             let why = Why::new(Rule::NoDecision, because).fact("card", json!(card.task.id));

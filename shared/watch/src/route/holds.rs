@@ -14,12 +14,12 @@ use card::{self, Blocker, Distress, State as Work};
 use config::span::seconds;
 use logs::provider::Id;
 use logs::provider::ledger::{News, Sighting, State};
-use policy::authorship::{self, our_hold};
+use policy::authorship::{self, HAND, our_hold};
 use policy::cards::answer;
 use policy::cards::identity::{self, since_card};
 use policy::cards::steps::{card_id, card_row};
 use policy::cards::writer::deciders;
-use policy::needs_operator::stated_end;
+use policy::needs_operator::{held_for, stated_end};
 use policy::remedy::Lacking;
 use policy::routing::facts::NIGHT;
 use policy::routing::holds::let_go;
@@ -152,14 +152,18 @@ impl<'a> Rules<'a> {
         self.index.answered(d).filter(|card| !since_card(d, card).contains(hold))
     }
 
-    /// What no time mends, of a task that heal held for it: a refused key, or a used-up quota without a stated end. Another profile or new
-    /// settings do. That others were answered does not: they may have another account or model.
+    /// What no time mends, of a task that heal held for it.
     fn lasting(&self, d: &Detail) -> Option<Cause> {
         let (event, hold) = our_hold(d)?;
-        let cause = authorship::cause_in(hold).filter(|cause| Lacking::of(*cause).is_some())?;
+        authorship::cause_in(hold).filter(|cause| !is_routed(event) && self.lasts(d, *cause))
+    }
+
+    /// Whether no time mends what stopped a task: a refused key, or a used-up quota without a stated end. Another profile or new settings do.
+    /// That others were answered does not: they may have another account or model.
+    fn lasts(&self, d: &Detail, cause: Cause) -> bool {
         let is_mended =
             (cause == Cause::Quota && stated_end(d).is_some()) || is_given(d) || self.has_new_settings(d);
-        (!is_routed(event) && !is_mended).then_some(cause)
+        Lacking::of(cause).is_some() && !is_mended
     }
 
     /// First: another profile, in the fallback order.
@@ -311,7 +315,7 @@ impl<'a> Rules<'a> {
     /// Whether a task was refused by another provider than the one that works on it now. Of a block of the breaker's nobody noted the
     /// provider: what its log names may be a fallback inside Hermes, unless it was given to another one since.
     fn is_elsewhere(&self, d: &Detail, until: Option<Time>) -> bool {
-        let refused = if until.is_some() { held_for(d) } else { self.refused_before_change(d) };
+        let refused = if until.is_some() { provider_of_hold(d) } else { self.refused_before_change(d) };
         refused.is_some_and(|id| id.is_surely_other(&self.router.worker(&d.task).id()))
     }
 
@@ -509,13 +513,32 @@ impl<'a> Rules<'a> {
         matches!(choice, Choice::Move(_)) || self.may_go_on(d, ends)
     }
 
+    /// Whether time mends what stopped a task, and a rule goes on with it then: once its hold ends, or, where it is blocked, its provider's.
+    pub(super) fn goes_on_in_time(&self, d: &'a Detail) -> bool {
+        let ends = match d.task.status {
+            Status::Scheduled => true,
+            // A worker that blocks its task asks for an answer to its card.
+            Status::Blocked => {
+                self.held_by(d).is_some() && newest_stop(d).is_some_and(|e| e.by() != Some(HAND))
+            }
+            _ => false,
+        };
+        let lasts = || held_for(d).is_some_and(|(_, cause)| self.lasts(d, cause));
+        ends && self.refused(d) == Some(Blocker::RateLimited) && !lasts()
+    }
+
     /// Who takes a task over that waits for a provider; `None` where it does not.
     fn taken_by(&self, d: &'a Detail) -> Option<Choice> {
+        let blocker = self.refused(d)?;
+        let held = self.held_by(d).map(|(id, _)| id);
+        Some(self.router.choose(&ask(&self.router, d, blocker, held)))
+    }
+
+    /// What a provider stopped a task with that is ours to move.
+    fn refused(&self, d: &'a Detail) -> Option<Blocker> {
         let cause = our_hold(d).and_then(|(_, hold)| authorship::cause_in(hold));
         let blocker = cause.and_then(Cause::blocker_type).or_else(|| self.blocker_of(d, self.tied(d)))?;
-        let bound = blocker.lies_with_provider() && is_ours_to_move(d);
-        let held = self.held_by(d).map(|(id, _)| id);
-        bound.then(|| self.router.choose(&ask(&self.router, d, blocker, held)))
+        (blocker.lies_with_provider() && is_ours_to_move(d)).then_some(blocker)
     }
 }
 
@@ -529,7 +552,7 @@ fn part(tied: Tied<'_>) -> Parting {
 }
 
 /// The provider that a task is held for.
-fn held_for(d: &Detail) -> Option<Id> {
+fn provider_of_hold(d: &Detail) -> Option<Id> {
     let (event, hold) = our_hold(d)?;
     let refused_at = || policy::routing::facts::of_event(&d.task.id, event).map(|seen| seen.id);
     held_provider(hold).map(Id::of_shown).or_else(refused_at)

@@ -26,6 +26,14 @@ fn answered(route: Value) -> Seen {
     s
 }
 
+/// The same of a refused key, which no time mends.
+fn refused_key(mut s: Seen) -> Seen {
+    s.answered[0].task.title = "[BLOCKED] t_00000001 credential_failure".into();
+    s.tasks[0].events.last_mut().unwrap().payload["watchbill"]["hold"]["cause"] = json!(Cause::Credential);
+    s.routing.sightings = vec![refused("a", Cause::Credential, 600)];
+    s
+}
+
 fn decision(action: &str, more: Value) -> Value {
     let mut all = json!({"task": "t_00000001", "action": action});
     for (k, v) in more.as_object().unwrap() {
@@ -251,8 +259,7 @@ fn a_rate_limited_task_is_not_given_back_to_its_provider_by_a_decision_either() 
 
 #[test]
 fn a_card_without_a_decision_is_asked_again_and_then_a_persons() {
-    let silent = |completed: i64, unanswered: Vec<(i64, &str)>| {
-        let mut s = answered(json!({}));
+    let said = |mut s: Seen, completed: i64, unanswered: Vec<(i64, &str)>| {
         s.answered[0].runs[0].route = None;
         for e in s.answered[0].events.iter_mut().filter(|e| e.kind == EventKind::Completed) {
             e.at = ago(completed);
@@ -271,6 +278,13 @@ fn a_card_without_a_decision_is_asked_again_and_then_a_persons() {
         assert_eq!(d.findings.len() + d.notices.len(), 1, "{d:?}");
         d.steps.first().map(|s| s.action.to_string()).unwrap_or_default()
     };
+    let silent = |completed: i64, unanswered: Vec<(i64, &str)>| {
+        let limited = said(answered(json!({})), completed, unanswered.clone());
+        let of_key = said(refused_key(answered(json!({}))), completed, unanswered);
+        // A limit ends, and then its task goes on by rule.
+        assert_eq!(limited, if of_key == "hand-over" { "" } else { &of_key });
+        of_key
+    };
     assert_eq!(silent(60, vec![]), "", "its orchestrator may be about to act");
     assert_eq!(silent(700, vec![]), "ask-again");
     assert_eq!(silent(900, vec![(100, "t_0000cafe")]), "", "synthesize-distress asks");
@@ -282,7 +296,7 @@ fn a_card_without_a_decision_is_asked_again_and_then_a_persons() {
 #[test]
 fn cards_without_a_decision_are_counted_anew_once_a_person_spoke_or_the_work_went_well() {
     let acts = |change: &dyn Fn(&mut Detail)| {
-        let mut s = answered(json!({}));
+        let mut s = refused_key(answered(json!({})));
         s.answered[0].runs[0].route = None;
         s.answered[0]
             .events
@@ -482,7 +496,7 @@ fn a_task_that_the_operator_gave_to_another_profile_is_not_asked_about_again() {
 #[test]
 fn whoever_was_asked_again_has_ten_minutes_from_then() {
     let asked_again = |other_ago: i64| {
-        let mut s = answered(json!({}));
+        let mut s = refused_key(answered(json!({})));
         s.answered[0].runs.clear();
         s.answered[0].events = vec![event("created", 9_000, json!({})), event("completed", 5_000, json!({}))];
         let again = json!({"by": ROUTE_BLOCKED, "card": "t_0000caf0"});

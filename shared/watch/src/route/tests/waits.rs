@@ -1,6 +1,7 @@
 //! Work that waits for a provider.
 
 use super::*;
+use board::EventKind;
 use policy::routing::moving::{Scribe, Why};
 use policy::routing::router::Target;
 
@@ -801,5 +802,50 @@ fn what_goes_on_takes_the_record_of_its_worker_along() {
             })
             .collect();
         assert!(said.len() == 1 && said[0].contains("- Step: the lexer"), "{action}: {said:?}");
+    }
+}
+
+/// Its cards were completed without a decision, as often as one is asked for.
+#[test]
+fn what_a_limit_stopped_waits_for_its_end_and_what_no_time_mends_goes_to_a_person() {
+    let hold = |d: &Detail| d.events.iter().find(|e| e.kind == EventKind::Scheduled).unwrap().clone();
+    let held_by = |d: &mut Detail, by: &str| {
+        let mut ours = hold(d);
+        ours.payload["by"] = json!(by);
+        d.events.retain(|e| e.kind != EventKind::Scheduled);
+        d.events.insert(1, ours);
+    };
+    let given_up = |d: &mut Detail, by: Option<&str>| {
+        d.task.status = Status::Blocked;
+        d.events.retain(|e| e.kind != EventKind::Scheduled);
+        let kind = if by.is_some() { "blocked" } else { "gave_up" };
+        d.events.insert(1, event(kind, 8_000, json!({"by": by, "watchbill": {"card": "t_0000caf1"}})));
+    };
+    let ends = |d: &mut Detail| {
+        let trail = json!({"by": "synthesize-distress", "watchbill": {"run": 7, "resets": NOW.plus(600).0}});
+        d.events.push(event("linked", 7_900, trail));
+    };
+    type Change<'c> = &'c dyn Fn(&mut Detail);
+    let person = "hand-over";
+    for (cause, is_held, change, want) in [
+        (Cause::RateLimit, true, &(|_: &mut Detail| {}) as Change<'_>, ""),
+        (Cause::RateLimit, true, &|d| held_by(d, "synthesize-distress"), ""),
+        (Cause::RateLimit, true, &|d| given_up(d, None), ""),
+        // What others were refused tells when it goes on; of a worker's own block nobody knows what is limited.
+        (Cause::RateLimit, false, &|d| given_up(d, None), person),
+        (Cause::RateLimit, true, &|d| given_up(d, Some("board")), person),
+        (Cause::Quota, true, &ends, ""),
+        (Cause::Quota, true, &|_| {}, person),
+        (Cause::Quota, true, &|d| held_by(d, "synthesize-distress"), person),
+        (Cause::Credential, true, &|_| {}, person),
+        (Cause::Credential, true, &|d| held_by(d, "synthesize-distress"), person),
+    ] {
+        let mut s = unanswered(1, cause, 600, 700);
+        s.routing.sightings = if is_held { vec![refused("a", cause, 30)] } else { Vec::new() };
+        let again = json!({"by": ROUTE_BLOCKED, "card": "t_0000caf0"});
+        s.tasks[0].events.insert(1, event("watchbill_unanswered", 7_950, again));
+        change(&mut s.tasks[0]);
+        let acts = told(&s).steps.first().map(|s| s.action.to_string()).unwrap_or_default();
+        assert_eq!(acts, want, "{cause} {:?}", s.tasks[0].events);
     }
 }
