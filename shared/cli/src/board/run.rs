@@ -61,6 +61,8 @@ const BUSY: Duration = Duration::from_secs(600);
 const BUSY_TOLD: Duration = Duration::from_secs(9);
 /// After this time it is said that the end of a command waits to be written.
 const SOON: Duration = Duration::from_secs(2);
+/// How often it is tried from then on.
+const SELDOM: Duration = Duration::from_secs(1);
 /// How soon a heartbeat is tried again that did not reach a board which several hosts share.
 const AGAIN: Duration = Duration::from_secs(5);
 
@@ -613,7 +615,7 @@ impl Hand<'_> {
         let mut unwritten = Unwritten::now();
         loop {
             match self.look(&work.task) {
-                Err(e) if self.passes(&e) && unwritten.waits(work, &e) => self.pause(),
+                Err(e) if self.passes(&e) && unwritten.waits(work, &e) => self.pause(&unwritten),
                 other => return other.map_err(|e| self.unsaid(e)),
             }
         }
@@ -641,8 +643,12 @@ impl Hand<'_> {
     }
 
     /// Lets a board that is busy be. A server that was away is connected to anew, and a file that was replaced is opened anew.
-    fn pause(&mut self) {
-        std::thread::sleep(if self.board.is_shared() { AGAIN } else { LOOK });
+    fn pause(&mut self, unwritten: &Unwritten) {
+        std::thread::sleep(match (self.board.is_shared(), unwritten.is_said) {
+            (true, _) => AGAIN,
+            (false, true) => SELDOM,
+            (false, false) => LOOK,
+        });
         self.reopen();
     }
 
@@ -746,7 +752,7 @@ impl Hand<'_> {
                 false => Err(refused(&work.task, format!("its run is over: {}", owner(seen)))),
             });
             match written {
-                Err(e) if self.passes(&e) && unwritten.waits(work, &e) => self.pause(),
+                Err(e) if self.passes(&e) && unwritten.waits(work, &e) => self.pause(&unwritten),
                 other => return other.map(drop).map_err(|e| self.unsaid(e)),
             }
         }
