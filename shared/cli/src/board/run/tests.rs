@@ -332,13 +332,18 @@ fn an_end_that_cannot_be_written_waits_a_while_and_no_longer_than_a_supervisor()
 /// util-linux and busybox alike fork where they lead a process group, and end with 0 at once.
 #[test]
 fn setsid_does_not_leave_its_command_in_the_background() {
-    for (command, status) in [
-        ("exec setsid sh -c 'exit 3'", Status::Ready),
-        ("exec nice setsid nosuchagent", Status::Ready),
-        ("exec setsid nohup sh -c 'sleep 1; exit 3'", Status::Ready),
-        ("exec setsid sh -c 'exit 0'", Status::Done),
+    for (line, code) in [
+        (&["setsid", "sh", "-c", "exit 3"][..], 3),
+        (&["nice", "setsid", "nosuchagent"], 127),
+        (&["sh", "-c", "exec setsid nohup sh -c 'sleep 0.5; exit 3'"], 3),
+        (&["setsid", "-w", "sh", "-c", "exit 3"], 3),
+        // By its number it ends what it started.
+        (&["sh", "-c", "kill -0 -$$ && exit 3"], 3),
     ] {
-        assert_eq!(ended_beside(command, |_| ()).task.status, status, "{command}");
+        let words: Vec<OsString> = line.iter().map(OsString::from).collect();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).stderr(Stdio::null());
+        assert_eq!(grouped(command, &words).unwrap().wait().unwrap().code(), Some(code), "{line:?}");
     }
 }
 
