@@ -357,7 +357,7 @@ fn over_cap(died: i64) -> String {
     format!("{} died since the last success (resume-cap): needs a person", things(died, "attempt"))
 }
 
-/// The packet of a task that others put back into the queue, or of one at a reset: where it was not told yet, and there is anything
+/// The packet of a task that others requeue, or of one at a reset: where it was not told yet, and there is anything
 /// that is worth telling. An attempt that never began left nothing.
 pub(super) fn told_if_any(t: &TaskSeen, warnings: &Warnings) -> Vec<Change> {
     let packet = packet(t, warnings);
