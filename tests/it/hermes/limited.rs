@@ -18,7 +18,7 @@ fn work_that_died_of_a_limit_waits_and_is_resumed_once() {
     // A dead claim is released and the task held, in one step.
     home.heal(&["--task", &parked]).ok();
     assert_eq!(home.task(&parked, "status"), "scheduled");
-    assert_eq!(home.way(&parked), "created claimed spawned scheduled");
+    assert_eq!(home.way(&parked), "created claimed spawned scheduled commented");
     let hold = &home.payload(&parked, "scheduled")["watchbill"]["hold"];
     assert_eq!((&hold["owner"], &hold["cause"]), (&"heal".into(), &"rate_limit".into()), "{hold}");
 
@@ -41,7 +41,7 @@ fn work_that_died_of_a_limit_waits_and_is_resumed_once() {
     assert!(said.of(&parked).starts_with("resume hold-over"), "{}", said.of(&parked));
     assert!(said.of(&spent).starts_with("left: gave up: its log ends on rate_limit"), "{}", said.of(&spent));
     assert_eq!(home.pass().steps(), 0);
-    assert_eq!(home.way(&parked), "created claimed spawned scheduled unblocked");
+    assert_eq!(home.way(&parked), "created claimed spawned scheduled commented unblocked");
     home.accepts(&[&parked, &spent]);
 
     home.profile("luna", &provider.mode("ok"));
