@@ -221,6 +221,9 @@ fn each_field_of_the_card_is_as_on_a_hermes_board() {
         let all =
             format!("{}\n{body}\n{}", s.b.value(row), s.b.value(said)).replace(&command, "hermes kanban");
         let all = all.replace(&task, "TASK").replace(&id, "CARD").replace(s.tree.to_str().unwrap(), "TREE");
+        // There the worker of a card has a tool for it.
+        let all = all.replace("`hermes kanban complete CARD --metadata '", "kanban_complete(metadata=");
+        let all = all.replace("}}'` and route-blocked", "}}) and route-blocked");
         // Without what the second of a step decides.
         let moments =
             ["> recorded ", "> - Tree then: git:", "- Commit: ", "| 1 | luna | unknown | blocked | "];
