@@ -18,11 +18,10 @@ pub fn park_ready(router: &Router<'_>, scribe: &Scribe<'_>, d: &Detail) -> Optio
     Some(scribe.held(d, &entry.id, until, why.cause(Some(entry.cause))))
 }
 
-/// Who requeued a task or gave it to its profile after its provider began to refuse: they know better, but for the orchestrator, whose
-/// decision upon a card is bound by what is held. On a board of several hosts that is also a watcher after the newest refusal: on its
-/// host it saw the provider answer.
+/// Who requeued a task or gave it to its profile after its provider began to refuse: they know better. On a board of several hosts that
+/// is also a watcher after the newest refusal: on its host it saw the provider answer.
 pub fn let_go(router: &Router<'_>, d: &Detail, entry: &Entry) -> Option<&'static str> {
-    if d.events.iter().any(|e| e.at >= entry.since && authorship::starts_anew(d, e)) {
+    if d.events.iter().any(|e| e.at >= entry.since && authorship::is_fresh_start(e)) {
         return Some("an operator or agent");
     }
     let sent = |e: &Event| authorship::is_ours(e) && e.trail().is_some_and(|t| t.get("sent").is_some());
