@@ -197,7 +197,7 @@ fn a_worker_that_a_signal_stopped_needs_a_person_and_goes_on_with_its_task() {
     assert_eq!(w.heal(&[]), "");
     let events = || w.board.kinds(&w.task);
     let before = events();
-    let said = w.board.later(660, &[]).ok();
+    let said = w.board.later(690, &[]).ok();
     assert!(said.contains("has been stopped by a signal for 11m"), "{said}");
     assert_eq!(events(), format!("{before} watchbill_detected commented"));
     assert_eq!(w.board.later(780, &[]).ok(), "", "once");
