@@ -36,7 +36,7 @@ pub struct Commands {
     pub reassign: String,
     /// Sets the source free.
     pub unblock: String,
-    /// Completes the card with a decision, up to that; `None` where its worker has the tool of Hermes.
+    /// Completes the card, without the decision; `None` where its worker has the tool of Hermes.
     pub complete: Option<String>,
     /// Only a person lifts what stops the source: of all decisions `human` alone is carried out.
     pub only_human: bool,
@@ -184,7 +184,7 @@ impl Annex {
         };
         let route = format!(r#"{{"route":{route}}}"#);
         let finish = match &c.complete {
-            Some(command) => format!("`{command} {}`", shell_word(&route)),
+            Some(command) => format!("`{command} --metadata {}`", shell_word(&route)),
             None => format!("kanban_complete(metadata={route})"),
         };
         format!(

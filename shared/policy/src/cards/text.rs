@@ -217,7 +217,7 @@ impl CardWriter<'_> {
                 &format!(" --reason \"{}\"", t.blocker),
             ),
             unblock: format!("{hand} unblock {id}"),
-            complete: self.seen.own_board.then(|| format!("{hand} complete CARD --metadata")),
+            complete: self.seen.own_board.then(|| format!("{hand} complete CARD")),
             only_human: !many && is_a_persons(&s.detail, &t.case),
             none_left: profiles.is_empty() && !folders.is_empty(),
             profiles,
