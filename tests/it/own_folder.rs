@@ -225,8 +225,14 @@ fn each_field_of_the_card_is_as_on_a_hermes_board() {
         let all = all.replace("`hermes kanban complete CARD --metadata '", "kanban_complete(metadata=");
         let all = all.replace("}}'` and route-blocked", "}}) and route-blocked");
         // Without what the second of a step decides.
-        let moments =
-            ["> recorded ", "> - Tree then: git:", "- Commit: ", "| 1 | luna | unknown | blocked | "];
+        let moments = [
+            "> recorded ",
+            "> - Tree then: git:",
+            "- Tree then: git:",
+            "- Commit: ",
+            "| 1 | luna | unknown | blocked | ",
+            "Read this before any mission file: where the worker itself said it stood (",
+        ];
         let lines = all.lines().map(|l| moments.into_iter().find(|m| l.starts_with(m)).unwrap_or(l));
         lines.collect::<Vec<_>>().join("\n")
     };

@@ -223,8 +223,7 @@ fn the_annex_quotes_and_authorises() {
 #[test]
 fn without_hermes_a_card_is_completed_by_a_command() {
     let mut a = annex();
-    (a.commands.complete, a.commands.only_human) =
-        (Some("board --db /b.db complete CARD".into()), true);
+    (a.commands.complete, a.commands.only_human) = (Some("board --db /b.db complete CARD".into()), true);
     let text = a.render(&card());
     let wanted = r#"or finish with `board --db /b.db complete CARD --metadata '{"route":{"task":"t_1a2b3c4d","action":"human"}}'` and route-blocked"#;
     assert!(text.contains(wanted) && !text.contains("kanban_complete"), "{text}");

@@ -93,7 +93,11 @@ fn living_work_gets_a_comment_and_a_card_and_its_split_when_it_ends() {
     home.pass();
     assert_ne!(home.task(&id, "status"), "running", "{}", home.way(&id));
     home.route();
-    assert!(home.way(&id).ends_with("scheduled commented linked linked unblocked commented"), "{}", home.way(&id));
+    assert!(
+        home.way(&id).ends_with("scheduled commented linked linked unblocked commented"),
+        "{}",
+        home.way(&id)
+    );
     assert_eq!(home.task(&id, "status"), "todo");
     home.accepts(&[&id]);
 
