@@ -116,10 +116,6 @@ fn a_board_goes_to_a_server_and_back_and_is_the_same() {
     let mut client = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
     assert_eq!(client.query_one(unmarked, &[]).unwrap().get::<_, i64>(0), 0);
 
-    // The pause that the first copy left is for all boards of its folder.
-    let beside = folder.join("own.db").display().to_string();
-    let said = refused(&copy(&machine, &first, &beside, &[]), 2);
-    assert!(said.contains("would be paused: moved to ") && !Path::new(&beside).exists(), "{said}");
     machine.said(&["heal"]);
     done(&copy(&machine, &first, &back.display().to_string(), &[]));
     assert_eq!(rows(&mut in_file(&back)), on_server);
