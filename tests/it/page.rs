@@ -60,7 +60,7 @@ fn an_open_page_shows_what_was_written_meanwhile() {
     browser.later(50);
     assert_eq!(shown(&mut browser), first, "it is read again every minute, and not at once");
     browser.later(20);
-    assert_eq!((first, shown(&mut browser)), ("2 things need you".into(), "1 thing needs you".into()));
+    assert_eq!((first, shown(&mut browser)), ("3 things need you".into(), "2 things need you".into()));
 }
 
 /// Where pictures go: where they were asked for, or where they vanish with the test.

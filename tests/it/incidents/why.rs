@@ -16,7 +16,7 @@ pub fn words(id: &str) -> &'static [&'static str] {
         "A7" => &["resume-cap"],
         "A8" | "A8c" => &["tree-drift, changed"],
         "A2" => &["its health is unknown"],
-        "A2b" | "A3b" | "A4b" | "slow" => &["worker alive"],
+        "A2b" | "A3b" | "A4b" | "slow" => &["worker alive", "Worker alive"],
         "A3" | "A3-stop" | "A6" => &["Stalled"],
         "A4" => &["Stalled"],
         "A5" => &["ignored: Cost spike"],
