@@ -9,10 +9,11 @@ use clap::error::ErrorKind;
 use crate::programs::BoardArgs;
 
 /// Commands of `hermes kanban` alone, each with the one file that advises it, for boards of Hermes only.
-static OF_HERMES: [(&str, &str); 6] = [
+static OF_HERMES: [(&str, &str); 7] = [
     ("specify", "policy/src/remedy.rs"),
     ("reclaim", "policy/src/cards/text.rs"),
     ("reclaim", "ops/src/explain/still.rs"),
+    ("reclaim", "ops/src/explain/suggestions.rs"),
     ("dispatch", "ops/src/explain/suggestions.rs"),
     ("archive", "watch/src/route/notices.rs"),
     // Of what `board lend` blocked, which has a board of Hermes alone.

@@ -190,7 +190,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         all.add("see what its attempts ended on", history(f, &id));
         // Hermes blocks what is ready or runs, and nothing else.
         if !f.own_board && matches!(f.detail.task.status, Status::Ready | Status::Running) {
-            all.add("stop it until you unblock it", format!("{hand} block {id} 'it ends again and again'"));
+            all.add("stop it until you unblock it", format!("{hand} block {id} unfinished"));
         }
     }
     match f.detail.task.status {

@@ -538,8 +538,8 @@ fn a_state_that_this_version_does_not_know_is_told_after_a_while() {
 #[test]
 fn what_ends_again_and_again_uncounted_needs_a_person() {
     for (status, begins, second) in [
-        (Status::Running, "running, and", "hermes kanban block t_00000001 'it ends again and again'"),
-        (Status::Ready, "ready, and", "hermes kanban block t_00000001 'it ends again and again'"),
+        (Status::Running, "running, and", "hermes kanban block t_00000001 unfinished"),
+        (Status::Ready, "ready, and", "hermes kanban block t_00000001 unfinished"),
         (Status::Review, "in review, and", "hermes kanban show t_00000001"),
         (Status::Todo, "in todo, and", ""),
     ] {
