@@ -23,9 +23,6 @@ use policy::runtime::Dispatcher;
 /// What the command does that makes the profile that takes cards.
 pub(crate) const MAKE_ORCHESTRATOR: &str = "make the profile that takes cards";
 
-/// What the command does that ends the attempt of a living worker begins so; then comes when.
-pub(crate) const STOP: &str = "stop it, if ";
-
 /// Most characters of a title in what a command is for.
 const MAX_TITLE: usize = 60;
 
@@ -45,6 +42,18 @@ pub(crate) struct Command {
     /// How one line does the same for others that wait for the same; `None` where it helps this task alone.
     #[serde(skip)]
     pub(crate) together: Option<Together>,
+    /// It ends the attempt of a living worker.
+    #[serde(skip)]
+    pub(crate) stops: Option<Stops>,
+}
+
+/// An end that a person makes to an attempt, once they looked at it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Stops {
+    /// In which case.
+    pub(crate) when: &'static str,
+    /// The command names a process, whose id may belong to another one later.
+    pub(crate) is_of_process: bool,
 }
 
 /// How one line of a shell does the same for several tasks.
@@ -81,8 +90,12 @@ impl Commands {
     }
 
     fn push(&mut self, to: &str, run: String, together: Option<Together>) {
-        if !self.0.iter().any(|c| c.run == run) {
-            self.0.push(Command { to: to.to_owned(), run, together });
+        self.put(Command { to: to.to_owned(), run, together, stops: None });
+    }
+
+    fn put(&mut self, command: Command) {
+        if !self.0.iter().any(|c| c.run == command.run) {
+            self.0.push(command);
         }
     }
 }
@@ -306,16 +319,17 @@ fn at_work(all: &mut Commands, f: &Facts) {
         all.add("see the end of its log", format!("tail {}", shell_word(file)));
     }
     let (d, t) = (&f.detail, &f.detail.task);
-    let stop = match f.own_board {
+    let by_command = match f.own_board {
         _ if mapping::active(d).is_some() => Some(with_flags("coord abort", &id, &f.flags)),
         false => Some(format!("{} reclaim {id}", f.hand)),
-        // `board run` ends its command, and makes the task ready.
-        true => {
-            t.claimer_pid().filter(|_| d.is_beaten_for()).or(t.worker_pid).map(|pid| format!("kill {pid}"))
-        }
+        true => None,
     };
-    if let Some(stop) = stop {
-        all.add(&format!("{STOP}{when}"), stop);
+    // `board run` ends its command, and makes the task ready.
+    let process = || t.claimer_pid().filter(|_| d.is_beaten_for()).or(t.worker_pid);
+    let is_of_process = by_command.is_none();
+    if let Some(run) = by_command.or_else(|| process().map(|pid| format!("kill {pid}"))) {
+        let stops = Some(Stops { when, is_of_process });
+        all.put(Command { to: format!("stop it, if {when}"), run, together: None, stops });
     }
 }
 

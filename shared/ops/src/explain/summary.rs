@@ -17,7 +17,7 @@ use super::line::Line;
 use super::standing::{self, Kind};
 use super::still::Unattended;
 use super::suggestions;
-use super::suggestions::STOP;
+use super::suggestions::Stops;
 #[cfg(test)]
 pub(crate) use super::suggestions::Together;
 pub(crate) use super::suggestions::{Command, MAKE_ORCHESTRATOR};
@@ -442,7 +442,7 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
     let stuck = f.stuck().filter(|_| stand.kind == Kind::NeedsPerson);
     let commands =
         if needs && !is_tried() && stuck.is_none() { suggestions::of(f, &stand) } else { Vec::new() };
-    let then = commands.iter().find_map(|c| Some(stopped_by(f, c.to.strip_prefix(STOP)?, &c.run)));
+    let then = commands.iter().find_map(|c| Some(stopped_by(f, c.stops?, &c.run)));
     let command = commands.into_iter().find(|c| !c.run.starts_with("watchbill unpause"));
     let unreached = f.unreached.as_ref().filter(|_| stand.kind == Kind::NeedsPerson);
     // What its card asks is about this task alone, or about all that share the card.
@@ -485,9 +485,9 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
 }
 
 /// How a person stops an attempt that they looked at. A message is read hours later, when a process id may belong to another one.
-fn stopped_by(f: &Facts, when: &str, run: &str) -> String {
+fn stopped_by(f: &Facts, Stops { when, is_of_process }: Stops, run: &str) -> String {
     let why = || with_flags("watchbill why", &task_word(&f.detail.task.id), &f.flags);
-    match run.starts_with("kill ") {
+    match is_of_process {
         true => format!("look at it; if {when}, `{}` names the process to stop", why()),
         false => format!("look at it; if {when}, stop it: `{run}`"),
     }

@@ -34,6 +34,7 @@ fn entry(id: &str, title: &str, says: &str) -> Entry {
             to: "let it go on".into(),
             run: format!("hermes kanban unblock {id}"),
             together: None,
+            stops: None,
         }),
         shared: None,
         unattended: None,
@@ -266,7 +267,12 @@ fn nothing_hostile_gets_out_of_its_place() {
         let Summary { needs_you, waiting, healed, left_alone, .. } = &mut s;
         for e in [needs_you, waiting, healed, left_alone].into_iter().flatten() {
             (e.task, e.title, e.says) = (next(), next().into(), next().into());
-            e.command = Some(Command { to: next(), run: next(), together: Some(Together::Loop(next())) });
+            e.command = Some(Command {
+                to: next(),
+                run: next(),
+                together: Some(Together::Loop(next())),
+                stops: None,
+            });
             e.shared.iter_mut().for_each(|shared| shared.at = next());
             e.deeds.iter_mut().for_each(|d| d.because = next().into());
         }

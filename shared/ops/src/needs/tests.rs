@@ -39,6 +39,7 @@ fn entry(id: &str, shared: Option<(&str, Cause)>, minutes: i64) -> Entry {
             to: "let it go on".into(),
             run: format!("hermes kanban unblock {id}"),
             together: Some(Together::Several("hermes kanban unblock".into())),
+            stops: None,
         }),
         shared: shared.map(|(at, cause)| Shared { at: at.into(), cause }),
         unattended: None,
@@ -163,7 +164,7 @@ fn what_was_refused_is_unblocked_together_once_that_is_mended() {
             _ => Together::Several(format!("{hand} unblock")),
         };
         let run = format!("{hand} unblock {id}");
-        e.command = Some(Command { to, run, together: Some(together) });
+        e.command = Some(Command { to, run, together: Some(together), stops: None });
         e
     };
     let of = |all: Vec<Entry>| of_tasks(&summary(all)).remove(0);
@@ -198,6 +199,7 @@ fn what_is_tried_by_itself_says_what_a_person_does_besides() {
             to: Lacking::Endpoint.again().to_owned(),
             run: format!("hermes kanban unblock {id}"),
             together: Some(Together::Several("hermes kanban unblock".into())),
+            stops: None,
         });
         e
     };
@@ -261,6 +263,7 @@ fn tasks_that_another_profile_takes_are_assigned_together() {
             to: format!("assign it to {profile}"),
             run: line(id),
             together: Some(Together::Loop(line("\"$id\""))),
+            stops: None,
         };
         Entry { command: Some(command), ..entry(id, Some(("juno", Cause::Credential)), 5) }
     };
@@ -373,6 +376,7 @@ fn what_waits_in_review_or_in_triage_is_one_need_each() {
             to: "read it".into(),
             run: format!("hermes kanban show {id}"),
             together: Some(Together::Loop("hermes kanban show \"$id\"".into())),
+            stops: None,
         }),
         ..entry(id, None, 60)
     };
@@ -430,7 +434,7 @@ fn what_waits_for_an_orchestrator_that_is_not_there_is_one_need() {
 fn what_is_to_be_done_and_its_command_are_one() {
     let wait = |to: &str| Entry {
         unattended: Some(Unattended::NoOrchestrator),
-        command: Some(Command { to: to.into(), run: "a command".into(), together: None }),
+        command: Some(Command { to: to.into(), run: "a command".into(), together: None, stops: None }),
         ..entry("t_00000001", None, 90)
     };
     for (to, run, todo) in [
