@@ -8,6 +8,7 @@ mod check;
 mod coord;
 mod demo;
 mod doctor;
+mod exclusive;
 mod forget;
 mod generate;
 mod heal;

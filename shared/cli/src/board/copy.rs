@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 
 use super::living::works_on;
 use super::{Common, answered, env, refused};
-use crate::{Here, pass_id};
+use crate::{Here, exclusive, pass_id};
 use ::board::copy::{self, Plan, Sum, Table};
 use ::board::discover::{self, Which};
 use ::board::hermes::Trail;
@@ -57,8 +55,7 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
     let config = common.load()?.config;
     let patience = config.board.busy_timeout;
     let (from_id, to_id) = (named(&asked.from, "FROM")?, named(&asked.to, "TO")?);
-    let real = |id: &BoardId| id.file().and_then(|file| file.canonicalize().ok());
-    if from_id.whole() == to_id.whole() || real(&from_id).is_some_and(|of| real(&to_id) == Some(of)) {
+    if is_same(&from_id, &to_id) {
         return Err(Error::new(Kind::Usage, &to_id.at, "FROM and TO are the same board"));
     }
     let here = Here::look(common, &config)?;
@@ -134,19 +131,22 @@ fn alone(id: &BoardId) -> Result<Option<File>> {
         return Ok(None);
     };
     let folder = File::open(&folder).map_err(|e| Error::io(folder.display(), &e))?;
-    match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => {
-            let what = "another copy of a board of its folder is at work; nothing was copied";
-            Err(Error::new(Kind::Busy, &id.at, what).hint("try again once that has ended"))
-        }
-        // Where a file system has no such locks, nothing tells of another copy.
-        _ => Ok(Some(folder)),
+    if !exclusive::hold(&folder) {
+        let what = "another copy of a board of its folder is at work; nothing was copied";
+        return Err(Error::new(Kind::Busy, &id.at, what).hint("try again once that has ended"));
     }
+    Ok(Some(folder))
 }
 
 /// The command that ends the pause of a board.
 fn unpause(id: &BoardId) -> String {
     format!("watchbill unpause --db {}", shell_word(&id.at.to_string()))
+}
+
+/// Whether two names are of one board, through links as well.
+pub(super) fn is_same(one: &BoardId, other: &BoardId) -> bool {
+    let real = |id: &BoardId| id.file().and_then(|file| file.canonicalize().ok());
+    one.whole() == other.whole() || real(one).is_some_and(|file| real(other) == Some(file))
 }
 
 /// The board that an argument names.

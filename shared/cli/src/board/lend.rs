@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::copy::named;
+use super::copy::{is_same, named};
 use super::decide::must_be_a_name;
 use super::living::Living;
 use super::work::is_of;
@@ -15,7 +15,9 @@ use crate::random_hex;
 use ::board::discover::{self, Which};
 use ::board::hermes::{self, Decider, Trail};
 use ::board::several_hosts::Duty;
-use ::board::{Answer, Begin, BoardId, Change, Detail, HandOver, Mode, NewTask, Outcome, Status, claim_host};
+use ::board::{
+    Answer, Begin, BoardId, Change, Detail, HandOver, Mode, NewTask, Outcome, Status, Task, claim_host,
+};
 use base::error::{Error, Kind, Result};
 use card::packet;
 use config::{Config, span};
@@ -123,11 +125,6 @@ fn onto(named_so: &std::path::Path, common: &Common, config: &Config) -> Result<
     found.ok_or_else(|| Error::new(Kind::NoInput, slug, "no such board of Hermes"))
 }
 
-fn is_same(one: &BoardId, other: &BoardId) -> bool {
-    let real = |id: &BoardId| id.file().and_then(|file| file.canonicalize().ok());
-    one.whole() == other.whole() || real(one).is_some_and(|file| real(other) == Some(file))
-}
-
 impl Lending<'_> {
     /// First the claims that are extended, which nothing on the local board can hold up; then what ended and what is lost, local tasks that
     /// an earlier pass left out, and new claims. Gives the exit code.
@@ -160,7 +157,10 @@ impl Lending<'_> {
         let host = &self.from.here.host;
         let is_here = |lock: &str| host.is_here(claim_host(lock));
         let running = self.from.board.glance(&[Status::Running])?;
-        let running: Vec<String> = running.into_iter().map(|t| t.id).collect();
+        // The claims of a dispatcher have another form: their tasks need no closer look.
+        let may_be =
+            |t: &Task| t.claim_lock.as_deref().is_some_and(|lock| Loan::of_lock(&t.id, lock).is_some());
+        let running: Vec<String> = running.into_iter().filter(may_be).map(|t| t.id).collect();
         let mut found: BTreeMap<Loan, (Option<Detail>, Option<Detail>)> = BTreeMap::new();
         for there in self.from.board.look(&running)? {
             let Some(loan) = lent(&there) else { continue };

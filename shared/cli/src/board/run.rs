@@ -21,8 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Access, FlockOperation, OFlags, flock};
-use rustix::io::Errno;
+use rustix::fs::{Access, OFlags};
 use serde_json::json;
 
 use super::args::{Claim, Run};
@@ -30,8 +29,8 @@ use super::environment::{self, Told};
 use super::living::Living;
 use super::work::{Harness, Terms};
 use super::{Common, Hand, TRIES, env, owner, print_json, refused, warn};
-use crate::random_hex;
 use crate::signals::listen;
+use crate::{exclusive, random_hex};
 use base::cause::{Cause, Owner};
 use base::error::{Error, Kind, Result};
 use base::reason::Reason;
@@ -965,15 +964,12 @@ fn plain(path: &Path, there: &fs::Metadata) -> Result<()> {
 
 /// Refuses a log that another worker writes to: whose words are whose could not be told.
 fn alone(path: &Path, log: &File) -> Result<()> {
-    match flock(log, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => {
-            let what = "another worker writes to this file; nothing was started";
-            let hint = "give each worker its own --log, or none: then each task has its own";
-            Err(Error::new(Kind::Busy, format!("--log {}", path.display()), what).hint(hint))
-        }
-        // Where a file system has no such locks, nobody can be refused.
-        _ => Ok(()),
+    if exclusive::hold(log) {
+        return Ok(());
     }
+    let what = "another worker writes to this file; nothing was started";
+    let hint = "give each worker its own --log, or none: then each task has its own";
+    Err(Error::new(Kind::Busy, format!("--log {}", path.display()), what).hint(hint))
 }
 
 /// Refuses a command that cannot be started, before anything is claimed for it: each ready task would fail on it, one after the other.

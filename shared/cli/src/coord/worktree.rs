@@ -10,10 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
-
 use super::{PAUSE, refused, utf8};
+use crate::exclusive;
 use base::error::{Error, Kind, Result};
 use base::quote;
 use base::reason::Reason;
@@ -71,11 +69,10 @@ impl Hold {
             return Ok(None);
         }
         let folder = File::open(place).map_err(|e| Error::io(place.display(), &e))?;
-        match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => Err(taken(place)),
-            // Where a file system has no such locks, the board alone shows who works there.
-            _ => Ok(Some(Hold { _folder: folder })),
+        if !exclusive::hold(&folder) {
+            return Err(taken(place));
         }
+        Ok(Some(Hold { _folder: folder }))
     }
 
     /// Of the folder of a working tree, for the spawn that has the task. Another spawn of the task holds the folder for as long
@@ -108,6 +105,11 @@ fn taken(place: &Path) -> Error {
 /// A folder by its real path, as git lists it, where it is there.
 fn real(folder: &Path) -> PathBuf {
     folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
+}
+
+/// Whether two paths lead to one folder.
+pub(super) fn is_same(folder: &Path, place: &Path) -> bool {
+    folder == place || real(folder) == real(place)
 }
 
 fn is_empty(folder: &Path) -> bool {
@@ -155,12 +157,12 @@ impl Repo {
         let at = place.display().to_string();
         let listed = self.run(&["worktree", "list", "--porcelain", "-z"]).map_err(|why| refused(&at, why))?;
         let full = format!("branch refs/heads/{branch}");
-        let (mut elsewhere, here) = (None, real(place));
+        let mut elsewhere = None;
         for tree in listed.split("\0\0") {
             let mut lines = tree.split('\0');
             let path = lines.next().and_then(|l| l.strip_prefix("worktree ")).unwrap_or_default();
             let on = lines.any(|l| l == full);
-            match (real(Path::new(path)) == here, on) {
+            match (is_same(Path::new(path), place), on) {
                 (true, true) if place.is_dir() => return Ok(Plan::Use),
                 (true, false) => {
                     return Err(refused(&at, format!("is a working tree of another branch than {branch}")));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::left::they_work;
 pub(in super::super) use super::super::worktree::Repo;
-use super::super::worktree::{Hold, Plan};
+use super::super::worktree::{Hold, Plan, is_same};
 use super::super::{Coord, coordinator_named, refused, silent};
 use super::{Mapping, Server, Spawn};
 use crate::board::runnable;
@@ -262,11 +262,6 @@ impl Coord<'_> {
             _ => self.hand.may_claim(seen).map_err(|why| refused(&seen.task.id, why)),
         }
     }
-}
-
-/// Whether two paths lead to one folder.
-fn is_same(folder: &Path, place: &Path) -> bool {
-    folder == place || folder.canonicalize().is_ok_and(|f| place.canonicalize().is_ok_and(|p| p == f))
 }
 
 /// Refuses a task that another worker has: it may be free again later.
