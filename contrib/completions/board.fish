@@ -326,7 +326,7 @@ complete -c board -n "__fish_board_using_subcommand protocol" -l skill -d 'Print
 complete -c board -n "__fish_board_using_subcommand protocol" -s v -l verbose -d 'Also print what was skipped, and the reason'
 complete -c board -n "__fish_board_using_subcommand protocol" -s q -l quiet -d 'Print errors only'
 complete -c board -n "__fish_board_using_subcommand protocol" -l json -d 'Print one JSON object'
-complete -c board -n "__fish_board_using_subcommand protocol" -s h -l help -d 'Print help'
+complete -c board -n "__fish_board_using_subcommand protocol" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c board -n "__fish_board_using_subcommand link" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c board -n "__fish_board_using_subcommand link" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c board -n "__fish_board_using_subcommand link" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F

@@ -47,13 +47,13 @@ complete -c coord -n "__fish_coord_using_subcommand spawn" -l task -d 'Start a s
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l runtime -d 'Run the session with this' -r -f -a "opencode\t'opencode, on the server of --server'
 claude\t'Claude Code, as a command: claude -p'
 codex\t'Codex, as a command: codex exec'"
-complete -c coord -n "__fish_coord_using_subcommand spawn" -l branch -d 'Work on this branch [default: wt/ and the task\'s id]' -r
+complete -c coord -n "__fish_coord_using_subcommand spawn" -l branch -d 'Work on this branch; a new one begins at the HEAD of the folder of --repo [default: wt/ and the task\'s id]' -r
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l name -d 'Name the folder below .worktrees of the repository [default: the task\'s id]' -r
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l title -d 'Set the title of the session; without --task also of the new task' -r
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l agent -d 'Use this agent of the runtime [default: that of the runtime]' -r
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l prompt -d 'Send this prompt instead of the task\'s text; without --task also set the text of the new task' -r
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l parent -d 'Set the coordinator of the new session: a session, person:NAME or script:NAME' -r
-complete -c coord -n "__fish_coord_using_subcommand spawn" -l repo -d 'Work in the repository of this folder [default: the current folder]' -r -F
+complete -c coord -n "__fish_coord_using_subcommand spawn" -l repo -d 'Work in the repository of this folder [default: the folder of the task, else the current folder]' -r -F
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c coord -n "__fish_coord_using_subcommand spawn" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r

@@ -599,7 +599,7 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from protocol" -s v -l verbose -d 'Also print what was skipped, and the reason'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from protocol" -s q -l quiet -d 'Print errors only'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from protocol" -l json -d 'Print one JSON object'
-complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from protocol" -s h -l help -d 'Print help'
+complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from protocol" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from link" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from link" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand board; and __fish_seen_subcommand_from link" -l hermes-root -d 'Use this Hermes root [default: found as Hermes does, from HERMES_KANBAN_HOME, HERMES_HOME, HOME]' -r -F
@@ -663,13 +663,13 @@ complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_se
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l runtime -d 'Run the session with this' -r -f -a "opencode\t'opencode, on the server of --server'
 claude\t'Claude Code, as a command: claude -p'
 codex\t'Codex, as a command: codex exec'"
-complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l branch -d 'Work on this branch [default: wt/ and the task\'s id]' -r
+complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l branch -d 'Work on this branch; a new one begins at the HEAD of the folder of --repo [default: wt/ and the task\'s id]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l name -d 'Name the folder below .worktrees of the repository [default: the task\'s id]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l title -d 'Set the title of the session; without --task also of the new task' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l agent -d 'Use this agent of the runtime [default: that of the runtime]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l prompt -d 'Send this prompt instead of the task\'s text; without --task also set the text of the new task' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l parent -d 'Set the coordinator of the new session: a session, person:NAME or script:NAME' -r
-complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l repo -d 'Work in the repository of this folder [default: the current folder]' -r -F
+complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l repo -d 'Work in the repository of this folder [default: the folder of the task, else the current folder]' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l server -d 'Ask this server where the board names none [default: OPENCODE_SERVER, else http://127.0.0.1:4096]' -r
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l db -d 'Use only this board: a file, or postgres://HOST/DATABASE (may be repeated)' -r -F
 complete -c watchbill -n "__fish_watchbill_using_subcommand coord; and __fish_seen_subcommand_from spawn" -l board -d 'Use only this board of the Hermes root (may be repeated) [default: all boards]' -r

@@ -381,7 +381,7 @@ impl Rows {
         match change {
             Change::PutBack(row) => row.iter().find_map(|(column, turn)| {
                 let (is, from) = (self.cell(id, *column)?, turn.from.as_ref()?);
-                (is != *from).then(|| format!("{} is {is} and was {from}", column.name()))
+                (is != *from).then(|| format!("{} is {is} and was {from}", column.as_str()))
             }),
             Change::ArchiveAnother { id, mark, .. } => {
                 (self.mark(id) != *mark).then(|| format!("something happened to {id}"))
@@ -424,7 +424,7 @@ impl Rows {
     fn put_back(&mut self, id: &str, row: &BTreeMap<Column, Turn>) -> std::result::Result<(), String> {
         for (column, turn) in row {
             if !column.takes(&turn.to) {
-                return Err(format!("{} cannot be {}", column.name(), turn.to));
+                return Err(format!("{} cannot be {}", column.as_str(), turn.to));
             }
             let Some((t, body)) = self.tasks.get_mut(id) else { continue };
             let place = self.places.entry(id.to_owned()).or_default();
@@ -867,22 +867,7 @@ fn event(kind: &EventKind, at: Time, run: Option<i64>, payload: &Value) -> Event
 }
 
 fn empty_run(id: i64, started_at: Time) -> Run {
-    Run {
-        id,
-        profile: None,
-        status: String::new(),
-        outcome: None,
-        started_at,
-        ended_at: None,
-        claim_lock: None,
-        worker_pid: None,
-        last_heartbeat_at: None,
-        error: None,
-        summary: None,
-        pin: Pin::default(),
-        route: None,
-        failed: Vec::new(),
-    }
+    Run { id, started_at, ..Run::default() }
 }
 
 /// What a reader finds of these details in a file.

@@ -530,7 +530,7 @@ fn a_stop_killed_anywhere_is_whole_or_not_at_all() {
 fn the_program_prints_the_text_of_each_role_and_the_page_says_how() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/protocol.md")).unwrap();
     for role in Role::ALL {
-        assert!(page.contains(&format!("    board protocol {}\n", role.name())), "{page}");
+        assert!(page.contains(&format!("    board protocol {}\n", role.as_str())), "{page}");
     }
     let b = TestBoard::new();
     // It needs no board.
@@ -539,8 +539,8 @@ fn the_program_prints_the_text_of_each_role_and_the_page_says_how() {
         ran(command.env_clear().env("HOME", b.path().join("nowhere")).arg("protocol").args(args)).ok()
     };
     for role in Role::ALL {
-        assert_eq!(print(&[role.name()]), role.text());
-        assert_eq!(print(&[role.name(), "--skill"]), role.skill());
+        assert_eq!(print(&[role.as_str()]), role.text());
+        assert_eq!(print(&[role.as_str(), "--skill"]), role.skill());
     }
 }
 

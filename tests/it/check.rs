@@ -257,6 +257,9 @@ fn a_board_in_whose_place_an_empty_one_lies_needs_a_person_until_that_is_meant()
         assert_eq!(forgotten["boards"][0]["forgotten"], true, "{forgotten:#}");
         let again = tools::run(&b, &["forget", "--db", &db]).ok();
         assert!(again.contains("nothing is remembered of it"), "{again}");
+        let typed = tools::run(&b, &["forget", "--db", &format!("{db}x"), "--json"]);
+        let one: serde_json::Value = serde_json::from_str(&typed.out).unwrap();
+        assert!(typed.code == 66 && one["boards"][0]["error"].is_string(), "{typed:?}");
         says(check(&b, &[]), "OK", 0);
         heal().ok();
         says(check(&b, &[]), "OK", 0);

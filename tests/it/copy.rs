@@ -84,6 +84,46 @@ pub(crate) fn pause(b: &TestBoard) -> Option<String> {
     files.iter().find_map(|file| std::fs::read_to_string(file).ok())
 }
 
+/// An answer on the file that was left would be lost.
+#[test]
+fn what_waits_for_a_person_is_told_of_the_moved_board_where_it_is_now() {
+    let b = TestBoard::own();
+    b.add("t_00000001", "ready");
+    let db = b.db.to_str().unwrap().to_owned();
+    let hand = |args: &[&str]| ran(b.command("board").args(["--db", &db]).args(args)).ok();
+    hand(&["block", "t_00000001", "--kind", "needs_input", "MIT?"]);
+    let status = || ran(b.command("watchbill").args(["status", "--db", &db])).out;
+    assert!(status().contains(" comment t_00000001 "), "{}", status());
+    let to = b.path().join("new/night.db");
+    copy(&b, &to, &[]).ok();
+    let said = status();
+    let asks = |l: &&str| {
+        l.starts_with("! default: ") && l.ends_with("1 task needs a person there: answer nothing here")
+    };
+    assert!(said.contains("moved to ") && said.lines().filter(asks).count() == 1, "{said}");
+    assert!(!said.contains(" comment t_00000001 ") && said.contains("unpause --db "), "{said}");
+}
+
+/// The first page of a board is written before its tables: where the disk is full then, it is left without any.
+#[test]
+fn a_board_whose_making_failed_can_be_made_again() {
+    let b = TestBoard::own();
+    let at = b.path().join("half.db");
+    Connection::open(&at).unwrap().execute_batch("PRAGMA journal_mode = WAL").unwrap();
+    assert!(at.metadata().unwrap().len() > 0);
+    let init = || ran(b.command("board").arg("init").arg(&at));
+    init().ok();
+    assert!(init().fails(1).contains("already exists"));
+    let other = b.path().join("other.db");
+    for is in ["CREATE TABLE a (b)", "PRAGMA application_id = 12345", "PRAGMA user_version = 7"] {
+        let _ = std::fs::remove_file(&other);
+        Connection::open(&other).unwrap().execute_batch(is).unwrap();
+        let before = std::fs::read(&other).unwrap();
+        assert!(ran(b.command("board").arg("init").arg(&other)).fails(1).contains("already exists"), "{is}");
+        assert_eq!(std::fs::read(&other).unwrap(), before, "{is}");
+    }
+}
+
 #[test]
 fn a_board_is_copied_whole_and_the_old_one_stays_paused() {
     let b = full();
@@ -318,9 +358,9 @@ fn a_board_of_the_real_hermes_is_copied_and_hermes_reads_the_copy() {
     let columns: Vec<String> = columns.query_map([], |r| r.get(0)).unwrap().map(Result::unwrap).collect();
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     assert_eq!(rows(&to, Some(&columns)), rows(&home.db, Some(&columns)));
-    let there =
-        ran(home.run("hermes").args(["kanban", "show", &second, "--json"]).env("HERMES_KANBAN_DB", &to))
-            .json();
+    let there = home
+        .ran(home.run("hermes").args(["kanban", "show", &second, "--json"]).env("HERMES_KANBAN_DB", &to))
+        .json();
     assert!(there.to_string().contains("mind the gap") && there.to_string().contains(&first), "{there}");
     // The copy is a board of Watchbill, on which a worker goes on.
     let claimed = ran(home.command("board").args(["claim", "--worker", "luna", "--db"]).arg(&to)).ok();

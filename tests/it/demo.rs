@@ -45,12 +45,7 @@ fn demo_of(tmp: &Path, args: &[&str], meanwhile: impl FnOnce(u32)) -> Ran {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    let out = child.wait_with_output().unwrap();
-    Ran {
-        code: out.status.code().unwrap_or(-1),
-        out: reader.join().unwrap().unwrap(),
-        err: String::from_utf8_lossy(&out.stderr).into_owned(),
-    }
+    Ran { out: reader.join().unwrap().unwrap(), ..child.wait_with_output().unwrap().into() }
 }
 
 /// Processes that were started with this temporary folder in their environment.

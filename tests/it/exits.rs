@@ -357,12 +357,7 @@ fn a_full_disk_and_a_closed_pipe() {
 
 fn ran_into(b: &TestBoard, args: &[&str], out: Stdio) -> crate::support::Ran {
     let child = b.command("heal").args(args).stdout(out).stderr(Stdio::piped()).spawn().unwrap();
-    let done = child.wait_with_output().unwrap();
-    crate::support::Ran {
-        code: done.status.code().unwrap_or(-1),
-        out: String::new(),
-        err: String::from_utf8_lossy(&done.stderr).into_owned(),
-    }
+    child.wait_with_output().unwrap().into()
 }
 
 #[test]

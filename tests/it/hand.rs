@@ -388,7 +388,9 @@ fn every_question_of_a_worker_is_answered_by_the_command_that_is_printed() {
     b.add("t_00000001", "triage");
     let said = b.hand(&["unblock", "t_00000001"]).fails(1);
     assert!(
-        said.contains("is triage, not blocked or scheduled") && said.contains("hermes kanban specify"),
+        said.contains("is triage, not blocked or scheduled")
+            && said.contains("hermes kanban specify")
+            && said.contains("costs tokens"),
         "{said}"
     );
 }

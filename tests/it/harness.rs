@@ -307,6 +307,42 @@ fn only_what_is_ready_and_this_profiles_is_taken_the_first_one_first() {
 }
 
 #[test]
+fn a_name_that_no_task_has_is_said_once_and_is_no_error() {
+    let d = Desk::new();
+    let run = |d: &Desk, who: &str, more: &[&str]| {
+        let mut command = d.b.command("board");
+        command.arg("--db").arg(&d.b.db).args(["run", "--assignee", who]).args(more).args(["--", "true"]);
+        command
+    };
+    // What is said by one that waits, in time for several looks.
+    let waits = |d: &Desk, who: &str| {
+        let err = d.b.path().join("err");
+        let stderr = fs::File::create(&err).unwrap();
+        let mut command = run(d, who, &["--wait", "1s"]);
+        let harness = Kept(command.stdout(Stdio::null()).stderr(stderr).spawn().unwrap());
+        std::thread::sleep(Duration::from_millis(2_500));
+        drop(harness);
+        fs::read_to_string(&err).unwrap()
+    };
+    let line = "board: no task of this board is assigned to nosuch, and none was lately: waits for one\n";
+    assert_eq!(waits(&d, "NoSuch"), line);
+    // One that ends at once says by that what it has to say.
+    let r = ran(&mut run(&d, "nosuch", &[]));
+    assert_eq!((r.code, r.err), (0, String::new()));
+    // Whose task waits, is done, or was given away is known.
+    d.b.hand(&["block", &d.task, "not yet", "--kind", "needs_input"]).ok();
+    assert_eq!(waits(&d, "luna"), "");
+    d.b.hand(&["unblock", &d.task]).ok();
+    d.run("true").ok();
+    d.b.sql("DELETE FROM task_runs");
+    assert_eq!(waits(&d, "luna"), "", "by the task that is done");
+    let d = Desk::new();
+    assert_eq!(d.run("exit 3").code, 1);
+    d.b.hand(&["reassign", &d.task, "sol"]).ok();
+    assert_eq!(waits(&d, "luna"), "", "by its attempt");
+}
+
+#[test]
 fn a_command_that_fails_is_an_attempt_that_failed() {
     let d = Desk::new();
     let why = d.run("echo broken; exit 3").fails(1);
@@ -1059,6 +1095,34 @@ fn a_run_of_an_older_copy_of_the_board_is_not_the_workers() {
 }
 
 #[test]
+fn an_end_that_the_board_does_not_take_is_no_success() {
+    for (sql, why) in [
+        // A copy from before the claim.
+        (
+            "DELETE FROM task_runs; UPDATE tasks SET status = 'ready', claim_lock = NULL, current_run_id = NULL",
+            "its attempt is not on the board any more",
+        ),
+        (
+            "UPDATE task_runs SET outcome = 'crashed', status = 'crashed', ended_at = started_at; \
+             UPDATE tasks SET status = 'ready', claim_lock = NULL, current_run_id = NULL",
+            "its attempt was recorded as crashed before",
+        ),
+    ] {
+        let d = Desk::new();
+        let mut command = d.command(&[], "echo $$ > pid; mv pid begun; until [ -e go ]; do sleep 0.05; done");
+        let harness = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        until("the command begins", || d.folder.join("begun").exists());
+        d.b.sql(sql);
+        fs::write(d.folder.join("go"), "").unwrap();
+        let ended = harness.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        let want = format!("worker exited with code 0; {why}, so this end is not recorded; it is ready");
+        assert!((ended.status.code(), said.contains(&want)) == (Some(1), true), "{said}");
+        assert_eq!(d.status(), "ready");
+    }
+}
+
+#[test]
 fn two_at_once_do_not_take_one_task_twice() {
     let d = Desk::new();
     d.b.hand(&["add", "More", "--assignee", "luna"]).ok();
@@ -1127,9 +1191,10 @@ fn a_named_log_is_of_one_worker_at_a_time() {
     d.b.hand(&["add", "Sweep the hall", "--assignee", "luna"]).ok();
     let said = ran(d.command(&args, "true").current_dir(&d.folder)).fails(75);
     let want = format!(
-        "board: --log {}: another worker writes to this file; nothing was started; give each worker its own --log, \
-         or none: then each task has its own",
-        log.display()
+        "board: --log {}: another worker writes to this file (process {}); nothing was started; wait for its end, \
+         or give each worker its own --log, or none: then each task has its own",
+        log.display(),
+        first.pid()
     );
     assert_eq!(said, want);
     assert_eq!(d.b.value("SELECT count(*) FROM task_runs"), "1");
@@ -1137,6 +1202,24 @@ fn a_named_log_is_of_one_worker_at_a_time() {
     until("it ends", || is_gone(first.pid()));
     ran(d.command(&args, "true").current_dir(&d.folder)).ok();
     signal(d.read("left").trim().parse().unwrap(), Signal::KILL);
+}
+
+#[test]
+fn a_named_log_is_of_a_worker_that_outlives_its_harness() {
+    let d = Desk::new();
+    let log = d.b.path().join("luna.log");
+    let args = ["--log", log.to_str().unwrap()];
+    let first = d.started(&args, "while [ ! -e stop ]; do sleep 0.1; done");
+    d.b.hand(&["add", "Sweep the hall", "--assignee", "luna"]).ok();
+    signal(first.pid(), Signal::KILL);
+    until("the harness is gone", || is_gone(first.pid()));
+    let said = ran(d.command(&args, "true").current_dir(&d.folder)).fails(75);
+    let by = format!("another worker writes to this file (process {}); nothing was started", d.pid());
+    assert!(said.contains(&by), "{said}");
+    assert_eq!(d.b.value("SELECT count(*) FROM task_runs"), "1");
+    fs::write(d.folder.join("stop"), "").unwrap();
+    until("its command ends", || is_gone(d.pid()));
+    ran(d.command(&args, "true").current_dir(&d.folder)).ok();
 }
 
 /// The whole way with no Hermes on the machine: its worker stops, tuesday decides, another one does the work.

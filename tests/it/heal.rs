@@ -495,6 +495,42 @@ fn every_board_of_the_root_gets_its_pass() {
     assert!(ran(b.command("heal").env("HERMES_KANBAN_BOARD", "gamma")).fails(66).contains("gamma"));
 }
 
+/// Hermes takes another board without a word; so do we, with one.
+#[test]
+fn a_board_that_the_environment_names_and_that_is_not_there_is_told() {
+    let b = TestBoard::new();
+    b.add("t_00000f40", "ready");
+    let folder = b.path().join("kanban/boards/alpha");
+    fs::create_dir_all(&folder).unwrap();
+    fs::copy(&b.db, folder.join("kanban.db")).unwrap();
+    let root = b.path().display().to_string();
+    let said = |program: &str, args: &[&str], slug: &str| {
+        let r = ran(b.command(program).args(args).env("HERMES_KANBAN_BOARD", slug));
+        (r.code, r.err)
+    };
+    let line = |slug: &str, taken: &str| {
+        format!(
+            "HERMES_KANBAN_BOARD: there is no board {slug} in {root}; as Hermes would, this takes what it takes without that variable: {taken}\n"
+        )
+    };
+    assert_eq!(said("heal", &["-n"], "typo"), (0, String::new()), "not in each pass of a timer");
+    assert_eq!(said("board", &["list"], " Typo "), (0, line("Typo", "default")));
+    assert_eq!(said("board", &["list"], "../up"), (0, line("../up", "default")));
+    fs::write(b.path().join("kanban/current"), "alpha\n").unwrap();
+    assert_eq!(said("board", &["list", "--json"], "typo"), (0, line("typo", "alpha")));
+    for (args, slug) in [
+        (&["list"][..], "alpha"),
+        (&["list"], "default"),
+        (&["list"], " "),
+        (&["list", "-q"], "typo"),
+        (&["list", "--board", "alpha"], "typo"),
+        (&["list", "--db", b.db.to_str().unwrap()], "typo"),
+        (&["list", "--hermes-root", &root], "typo"),
+    ] {
+        assert_eq!(said("board", args, slug), (0, String::new()), "{args:?} {slug}");
+    }
+}
+
 #[test]
 fn a_storm_is_probed_one_at_a_time() {
     let b = TestBoard::new();

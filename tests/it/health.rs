@@ -577,7 +577,7 @@ fn a16_names_are_the_same_everywhere() {
     let listed = b.heal(&["--list-checks", "--json"]).json();
     let names: Vec<&str> =
         listed["checks"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
-    let all = shared::logs::health::Check::ALL.map(shared::logs::health::Check::name);
+    let all = shared::logs::health::Check::ALL.map(shared::logs::health::Check::as_str);
     assert_eq!(names, all);
     let text = b.heal(&["--list-checks"]).ok();
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/heal.md")).unwrap();

@@ -8,6 +8,7 @@ mod dispatcher; // one that knows how its workers ended
 pub mod home; // a home of its own for it, and helpers that call it
 pub mod provider; // a stand-in for a model provider
 mod python; // the Python environment with the real Hermes in it
+mod warm; // its command line without the start of Python
 
 mod beside; // a Hermes process that has lost its locks
 mod boards; // which boards, and boards of older versions

@@ -131,7 +131,13 @@ fn what_is_configured_stays_word_for_word() {
         let said = init(&b, &[flags.as_slice(), &["--no-timers"]].concat());
         assert!(said.code == 2 && said.err.contains(why), "{said:?}");
     }
-    assert_eq!(fs::read_to_string(&dotfiles).unwrap(), want);
+    let told = format!("{want}[notify.mail]\ncommand = [\"/bin/true\", \"you@example.org\"]\n");
+    fs::write(&dotfiles, &told).unwrap();
+    let other = init(&b, &["--tell", "other@example.org", "--no-timers"]);
+    let why = "--tell: the configuration says [notify.mail] command = [\"/bin/true\", \"you@example.org\"]; change it there";
+    assert!(other.code == 2 && other.err.contains(why), "{other:?}");
+    assert_eq!(fs::read_to_string(&dotfiles).unwrap(), told);
+    fs::write(&dotfiles, &want).unwrap();
     // Where it leads nowhere, the disk that it leads to may not be mounted: a person mends the link first.
     fs::remove_file(&dotfiles).unwrap();
     let said = init(&b, &["--orchestrator", "monday", "--no-timers"]);

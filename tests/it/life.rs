@@ -363,7 +363,7 @@ fn may_unshare() -> bool {
 #[cfg(feature = "real")]
 fn a_worker_in_a_namespace_below_is_found_by_its_command_line() {
     use shared::base::time::Time;
-    use shared::host::{Ask, Host, HostPolicy, Life};
+    use shared::host::{Ask, Host, HostPolicy, Life, Witness};
     let host = Host::here(&HostPolicy::default(), Time::of_clock()).unwrap();
     let ask = Ask {
         task: format!("t_container_{}", std::process::id()),
@@ -375,6 +375,7 @@ fn a_worker_in_a_namespace_below_is_found_by_its_command_line() {
         hermes_spawned: true,
         birth: None,
         workers: Vec::new(),
+        recorded: Vec::new(),
         namespace: None,
     };
     let look = || host.look(std::slice::from_ref(&ask)).remove(0);

@@ -51,9 +51,14 @@ fn an_end_of_another_day_has_its_date() {
         command.args(["pause", "--now", "2026-11-26T18:27:00Z", "--for", span]).arg("--db").arg(&b.db);
         ran(&mut command).ok()
     };
-    assert!(pause("23h").contains("paused until 17:27 +00:00 (23h)"));
-    let said = pause("50h");
-    assert!(said.contains("paused until 2026-11-28 20:27 +00:00 (2d 2h)"), "{said}");
+    for (span, until) in [
+        ("5h", "23:27 +00:00 (5h)"),
+        ("6h", "2026-11-27 00:27 +00:00 (6h)"),
+        ("50h", "2026-11-28 20:27 +00:00 (2d 2h)"),
+    ] {
+        let said = pause(span);
+        assert!(said.contains(&format!("paused until {until}")), "{said}");
+    }
 }
 
 #[test]
@@ -135,6 +140,24 @@ fn a_board_that_is_not_there_is_66_with_the_names_of_those_that_are() {
 }
 
 #[test]
+fn a_pause_that_may_not_be_looked_for_is_not_called_none() {
+    let b = TestBoard::own();
+    switch(&b, &["pause"]).ok();
+    let look = |json: &[&str]| {
+        as_nobody(&b, "watchbill", &[&["unpause", "--db", b.db.to_str().unwrap()], json].concat())
+    };
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    fs::set_permissions(b.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    for json in [&[][..], &["--json"]] {
+        let said = look(json);
+        assert!(said.code == 77 && !said.out.contains("was not paused"), "{said:?}");
+    }
+    assert!(b.path().join("watchbill.pause").exists());
+}
+
+#[test]
 fn the_mark_of_a_moved_board_is_not_replaced() {
     let (b, to) = (TestBoard::own(), tempfile::tempdir().unwrap());
     ran(b.command("board").arg("copy").arg(&b.db).arg(to.path().join("new.db"))).ok();
@@ -153,6 +176,33 @@ fn the_mark_of_a_moved_board_is_not_replaced() {
     assert!(found.contains("only if that one is not used: `watchbill unpause --db "), "{found}");
     assert!(switch(&b, &["unpause"]).ok().contains("goes on (was: paused"));
     assert!(!file.exists());
+}
+
+#[test]
+fn the_end_of_a_move_leaves_the_pause_of_the_folder() {
+    let (b, to) = (TestBoard::own(), tempfile::tempdir().unwrap());
+    ran(b.command("board").arg("copy").arg(&b.db).arg(to.path().join("new.db"))).ok();
+    let beside = b.path().join("beside.db");
+    ran(b.command("board").arg("init").arg(&beside)).ok();
+    let mut paused = b.command("watchbill");
+    ran(paused.args(["pause", "--for", "2h", "--reason", "the disk is moved", "--db"]).arg(&beside)).ok();
+    let said = switch(&b, &["unpause"]).ok();
+    let again = format!("`watchbill unpause --db {}` once more ends that", b.db.display());
+    for part in [
+        ": ended: paused",
+        ": moved to ",
+        "; its folder stays paused until ",
+        ": the disk is moved; ",
+        &again,
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!b.path().join("kanban.db.watchbill.pause").exists());
+    let is_paused = |db| b.heal(&["--db", db]).code == 75;
+    let [this, other] = [&b.db, &beside].map(|db| db.to_str().unwrap());
+    assert!(is_paused(this) && is_paused(other));
+    assert!(switch(&b, &["unpause"]).ok().contains("goes on (was: paused until "));
+    assert!(!is_paused(this) && !is_paused(other));
 }
 
 #[test]
@@ -183,7 +233,8 @@ fn in_the_nights_of_a_clock_change_it_says_which_time_it_takes() {
     };
     let twice = pause("2026-10-24T23:00:00+02:00", "02:30").ok();
     assert!(
-        twice.contains("paused until 02:30 +01:00 (4h 30m)") && twice.contains("twice: this is the later"),
+        twice.contains("paused until 2026-10-25 02:30 +01:00 (4h 30m)")
+            && twice.contains("twice: this is the later"),
         "{twice}"
     );
     let never = pause("2026-03-28T23:00:00+01:00", "02:30").fails(2);

@@ -331,16 +331,22 @@ fn a8_what_is_ignored_is_no_drift() {
 
 #[test]
 fn a8_another_worker_in_the_same_folder_is_no_drift() {
-    let n = Night::new();
-    let other = "t_0000ad02";
-    n.add(other);
-    let _w = worker(other, 2);
-    n.dies();
-    n.b.run_it(other, Some(_w.pid()), 0);
-    n.noted();
-    fs::write(n.tree.join("a"), "theirs\n").unwrap();
-    let said = n.settled();
-    assert!(said.contains("requeue") && said.contains("works or worked in the same folder"), "{said}");
+    // One tree, whichever folder of it the other task has, and however that is spelled.
+    for folder in ["", "src", "../work/"] {
+        let n = Night::new();
+        let other = "t_0000ad02";
+        n.add(other);
+        let path = n.tree.join(folder);
+        n.b.sql(&format!("UPDATE tasks SET workspace_path = '{}' WHERE id = '{other}'", path.display()));
+        let w = worker(other, 2);
+        n.dies();
+        n.b.run_it(other, Some(w.pid()), 0);
+        n.noted();
+        fs::write(n.tree.join("a"), "theirs\n").unwrap();
+        let said = n.settled();
+        let want = format!("{other} works or worked in the same tree");
+        assert!(said.contains("requeue") && said.contains(&want), "{folder:?}: {said}");
+    }
 }
 
 #[test]

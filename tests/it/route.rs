@@ -113,6 +113,26 @@ fn limited_work_is_moved_in_the_step_that_writes_its_card_and_nobody_is_woken() 
     assert!(b.dump() == after, "rows changed");
 }
 
+#[test]
+fn a_limit_that_a_clock_that_was_ahead_booked_holds_no_work() {
+    let b = TestBoard::fleet();
+    b.died_of("t_00000001", LIMITED);
+    b.add("t_00000002", "ready");
+    let book = |later: i64| {
+        b.sql("UPDATE tasks SET status = 'done' WHERE id = 't_00000001'");
+        b.sql(&format!(
+            "UPDATE task_runs SET outcome = 'rate_limited', started_at = {}, ended_at = {}",
+            now() + later - 60,
+            now() + later
+        ));
+    };
+    book(31_000_000);
+    assert_eq!(b.routed(0).ok(), "");
+    assert_eq!(b.place("t_00000002"), at("luna", "ready"));
+    book(-60);
+    assert!(b.routed(0).ok().starts_with("t_00000002 move: luna to sol"));
+}
+
 impl TestBoard {
     /// The task works in a folder with a repository.
     pub(crate) fn works_in_a_tree(&self, id: &str) -> PathBuf {
@@ -640,6 +660,28 @@ fn what_a_limit_was_is_not_told_otherwise_once_its_note_is_old() {
     assert_eq!(moon(10), (json!("rate_limit"), json!("limited")));
     assert_eq!(moon(11 * 3_600), (json!("rate_limit"), json!("half_open")));
     assert_eq!(moon(13 * 3_600), (json!(null), json!("healthy")), "as of a limit that no run is booked for");
+}
+
+// No watcher wrote it down: only its log says by what it was limited.
+#[test]
+fn what_a_booked_limit_was_is_told_by_its_log_as_long_as_it_counts() {
+    let b = TestBoard::fleet();
+    b.add("t_00000001", "ready");
+    b.log_ending_on("t_00000001", "❌ Non-retryable error (HTTP 402): HTTP 402: Insufficient credits");
+    b.sql(&format!(
+        "INSERT INTO task_runs (task_id, profile, status, outcome, started_at, ended_at)
+           VALUES ('t_00000001', 'luna', 'rate_limited', 'rate_limited', {at} - 60, {at});
+         INSERT INTO task_events (task_id, run_id, kind, payload, created_at) VALUES
+           ('t_00000001', last_insert_rowid(), 'claimed', '{{\"lock\":\"h:1\"}}', {at} - 60),
+           ('t_00000001', last_insert_rowid(), 'rate_limited', '{{\"pid\":1}}', {at});",
+        at = now() - 60
+    ));
+    for later in [10, 2 * 3_600, 11 * 3_600] {
+        let at = (now() + later).to_string();
+        let said = ran(b.command("watchbill").args(["providers", "--now", &at]).arg("--db").arg(&b.db)).ok();
+        let moon = said.lines().find(|l| l.starts_with("moon ")).unwrap();
+        assert!(moon.contains("quota") && !moon.contains("server_error"), "{later}: {said}");
+    }
 }
 
 #[test]

@@ -60,6 +60,26 @@ fn what_stops_everything_comes_first_each_with_what_to_do() {
     assert_eq!(lines.len(), 8, "{said}");
 }
 
+/// Once its provider may be tried again, a dispatcher starts it like any other ready task.
+#[test]
+fn a_limited_task_that_only_lacks_a_dispatcher_is_told_with_the_others() {
+    let b = watched();
+    b.add("t_00000001", "ready");
+    let at = now() - 7_200;
+    b.sql(&format!(
+        "UPDATE tasks SET created_at = {at} - 600, last_failure_error = 'pid 7 exited rate-limited (quota wall)';
+         INSERT INTO task_runs (task_id, profile, status, outcome, started_at, ended_at)
+           VALUES ('t_00000001', 'luna', 'rate_limited', 'rate_limited', {at} - 60, {at});
+         INSERT INTO task_events (task_id, run_id, kind, payload, created_at) VALUES
+           ('t_00000001', last_insert_rowid(), 'claimed', '{{}}', {at} - 60),
+           ('t_00000001', last_insert_rowid(), 'rate_limited', '{{}}', {at})"
+    ));
+    let said = status(&b, &["--json"]).json();
+    let causes = said["needs"].as_array().unwrap().iter().map(|need| need["cause"].as_str().unwrap());
+    assert_eq!(causes.collect::<Vec<_>>(), ["dispatcher-absent"], "{said:#}");
+    assert!(said["needs"][0]["says"].as_str().unwrap().contains("1 ready task waits"), "{said:#}");
+}
+
 #[test]
 fn a_board_that_is_busy_is_named_at_once() {
     let mut b = watched();

@@ -107,6 +107,16 @@ impl Ran {
     }
 }
 
+impl From<Output> for Ran {
+    fn from(out: Output) -> Ran {
+        Ran {
+            code: out.status.code().unwrap_or(-1),
+            out: String::from_utf8_lossy(&out.stdout).into_owned(),
+            err: String::from_utf8_lossy(&out.stderr).into_owned(),
+        }
+    }
+}
+
 /// A process that ends with the test that started it.
 pub struct Kept(pub Child);
 
@@ -445,13 +455,43 @@ pub fn marked(task: &str) -> Vec<i64> {
 
 /// Runs a command to its end.
 pub fn ran(command: &mut Command) -> Ran {
-    let assert = command.assert();
-    let out = assert.get_output();
-    Ran {
-        code: out.status.code().unwrap_or(-1),
-        out: String::from_utf8_lossy(&out.stdout).into_owned(),
-        err: String::from_utf8_lossy(&out.stderr).into_owned(),
+    command.assert().get_output().clone().into()
+}
+
+/// Kills a program at 30 moments, each time on a new board, and has it run again: what is there then is all that one pass makes.
+pub fn killed_anywhere(
+    program: &str,
+    board: fn() -> TestBoard,
+    whole: fn(&TestBoard) -> String,
+    all: &str,
+    again: impl Fn(&TestBoard),
+) {
+    const ROUNDS: u32 = 30;
+    let undisturbed = board();
+    let began = Instant::now();
+    ran(&mut undisturbed.command(program)).ok();
+    let mut took = began.elapsed();
+    assert_eq!(whole(&undisturbed), all);
+    let mut killed = 0;
+    for round in 0..ROUNDS {
+        let b = board();
+        let mut command = b.command(program);
+        let mut child = Kept(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        let began = Instant::now();
+        while began.elapsed() * ROUNDS < took * round && child.is_running() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        let _ = child.0.kill();
+        match child.0.wait().unwrap().signal() {
+            Some(9) => killed += 1,
+            // The first one was held up, and this is how long it takes.
+            _ => took = took.min(began.elapsed()),
+        }
+        whole(&b);
+        again(&b);
+        assert_eq!(whole(&b), all, "round {round}");
     }
+    assert!(killed >= 8, "only {killed} of {ROUNDS} rounds were killed");
 }
 
 impl TestBoard {

@@ -56,12 +56,7 @@ fn in_time(mut command: std::process::Command) -> Ran {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    let done = child.wait_with_output().unwrap();
-    Ran {
-        code: done.status.code().unwrap_or(-1),
-        out: String::from_utf8_lossy(&done.stdout).into_owned(),
-        err: String::from_utf8_lossy(&done.stderr).into_owned(),
-    }
+    child.wait_with_output().unwrap().into()
 }
 
 fn pipe(at: &Path) {

@@ -538,6 +538,17 @@ fn a_board_with_sessions_has_them_looked_at() {
         let ids = whole["findings"].as_array().unwrap().iter().filter(|f| about(f)).map(|f| f["id"].clone());
         ids.collect::<Vec<_>>()
     };
+    // Heal and budget-check read the process and the log of the others.
+    let is_of = |runtime: &str| {
+        b.sql(&format!("UPDATE task_events SET payload = '{runtime}' WHERE kind = 'coord.spawned'"))
+    };
+    for runtime in ["claude", "codex", "of-tomorrow"] {
+        is_of(&format!("{{\"runtime\":\"{runtime}\"}}"));
+        assert_eq!(doctor(), [""; 0], "{runtime}");
+    }
+    is_of("{\"runtime\":\"opencode\"}");
+    assert_eq!(doctor(), ["timers-missing"]);
+    is_of("{}");
     let missing = doctor();
     timers(&b, &["install", "--as", "user"]).ok();
     let enable = told(&b).into_iter().find(|l| l.contains(" enable ")).unwrap();

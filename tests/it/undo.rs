@@ -42,7 +42,7 @@ impl TestBoard {
 
 /// What is not played: a living worker that wrote its exit code, that a signal stopped, that asks a person or is silent, as one of an earlier attempt; a case of a board of several hosts; two cases that take a running opencode server and leave the rows of a claim that ran out and of a card
 /// about living work, and the other reasons for the same comment or card of `budget-check`.
-const ELSEWHERE: [(&str, &str); 15] = [
+const ELSEWHERE: [(&str, &str); 16] = [
     ("heal", "asking-worker"),
     ("heal", "exited-worker"),
     ("heal", "host-gone"),
@@ -51,6 +51,7 @@ const ELSEWHERE: [(&str, &str); 15] = [
     ("heal", "silent-worker"),
     ("heal", "stopped-worker"),
     ("synthesize-distress", "session"),
+    ("route-blocked", "older-worker"),
     ("budget-check", "churning"),
     ("budget-check", "needs_a_person"),
     ("budget-check", "out_of_scope"),

@@ -1,5 +1,6 @@
 //! All rows of a board, read for a copy of it or written as one.
 
+use std::any::Any;
 use std::cell::Cell as Note;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,13 +11,16 @@ use board::EventKind;
 use board::copy::{Field, Row, Source, Standing, Table, Target};
 use board::image::Cell;
 
-use crate::address::Address;
+use crate::address::{Address, Secrets};
 use crate::server::{Arg, Fault, READ, Server, args};
 use crate::writes::WRITE;
-use crate::{PostgresBoard, alone, tried};
+use crate::{Held, PostgresBoard, alone, tried};
 
 /// Between two statements the other board is waited for. Who is gone without a word still blocks nobody for ever.
 const WAITS: &str = "SET LOCAL idle_in_transaction_session_timeout = '10min'";
+
+/// Longer than a copy takes. Who is gone without a word still keeps nobody out for ever.
+const HOLDS: &str = "SET LOCAL idle_in_transaction_session_timeout = '1h'";
 
 /// Rows of one round trip. The client holds them all, however long their texts are.
 const FETCHED: usize = 100;
@@ -28,6 +32,22 @@ const LOCK: &str = "LOCK TABLE task_runs, task_comments, task_events, tasks, tas
 const ANALYZE: &str = "ANALYZE task_runs, task_comments, task_events, tasks, task_links";
 
 impl PostgresBoard {
+    /// See [`board::BoardId::hold_for_copy`]: a transaction of its own, with a lock that no other copy has.
+    ///
+    /// # Errors
+    /// As [`PostgresBoard::open`].
+    pub fn hold_for_copy(url: &str, patience: Duration, secrets: &Secrets) -> Result<Option<Box<dyn Any>>> {
+        let (address, mut held) = (Address::read(url)?, Held::default());
+        let lock = format!("watchbill copy:{}", address.schema);
+        let is_free = tried(&mut held, &address, secrets, patience, |server, left| {
+            server.begin(READ, left)?;
+            server.batch(HOLDS)?;
+            let sql = "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0))";
+            Ok(server.row(sql, args![lock.as_str()])?.is_some_and(|row| row.get(0)))
+        })?;
+        Ok(is_free.then(|| -> Box<dyn Any> { Box::new(held) }))
+    }
+
     /// See [`board::Board::snapshot`].
     pub(crate) fn copied(&mut self, of: &mut dyn FnMut(&mut dyn Source) -> Result<()>) -> Result<()> {
         let address = &self.address;
@@ -141,7 +161,7 @@ impl Source for Whole<'_> {
         each: &mut dyn FnMut(Vec<Row>) -> Result<()>,
     ) -> Result<()> {
         let key = if table == Table::Links { "parent_id, child_id" } else { "id" };
-        let sql = format!("SELECT {} FROM {} ORDER BY {key}", names(fields), table.name());
+        let sql = format!("SELECT {} FROM {} ORDER BY {key}", names(fields), table.as_str());
         self.parts(&sql, &mut |part| {
             let cell = |row: &tokio_postgres::Row, nth: usize, field: &Field| match field.is_number {
                 true => row.get::<_, Option<i64>>(nth).map_or(Cell::None, Cell::Number),
@@ -155,7 +175,7 @@ impl Source for Whole<'_> {
     }
 
     fn count(&mut self, table: Table) -> Result<i64> {
-        self.number(&format!("SELECT count(*) FROM {}", table.name()))
+        self.number(&format!("SELECT count(*) FROM {}", table.as_str()))
     }
 
     fn standings(&mut self, each: &mut dyn FnMut(Standing)) -> Result<()> {
@@ -185,7 +205,7 @@ impl Source for Whole<'_> {
         // The sequence tells it to its owner alone.
         let given =
             "SELECT last_value FROM pg_sequences WHERE schemaname = current_schema() AND sequencename";
-        let table = table.name();
+        let table = table.as_str();
         self.number(&format!(
             "SELECT greatest((SELECT max(id) FROM {table}), ({given} = '{table}_id_seq'), 0)::bigint"
         ))
@@ -218,7 +238,7 @@ impl Target for Whole<'_> {
         };
         let sql = format!(
             "INSERT INTO {table} ({names}{mark}) {keeps}SELECT r.*{counted} FROM unnest({kinds}) AS r({names})",
-            table = table.name()
+            table = table.as_str()
         );
         let done = self.server.rows(&sql, &columns);
         self.told(done).map(drop)
@@ -229,7 +249,7 @@ impl Target for Whole<'_> {
             return Ok(());
         }
         let sql = "SELECT setval(pg_get_serial_sequence($1, 'id'), $2)";
-        let done = self.server.row(sql, args![table.name(), last]);
+        let done = self.server.row(sql, args![table.as_str(), last]);
         self.told(done).map(drop)
     }
 }

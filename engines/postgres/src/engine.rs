@@ -1,5 +1,6 @@
 //! What the programs open boards with.
 
+use std::any::Any;
 use std::time::Duration;
 
 use board::pause::Pause;
@@ -45,5 +46,9 @@ impl Engine for Postgres {
 
     fn set_pause(&self, address: &str, pause: Option<&Pause>, patience: Duration) -> Result<()> {
         PostgresBoard::open(address, Mode::Change, patience, &Secrets::of_environment())?.set_pause(pause)
+    }
+
+    fn hold_for_copy(&self, address: &str, patience: Duration) -> Result<Option<Box<dyn Any>>> {
+        PostgresBoard::hold_for_copy(address, patience, &Secrets::of_environment())
     }
 }

@@ -143,16 +143,6 @@ impl PostgresBoard {
                 return Ok(unsure.get());
             }
             let schema = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
-            let encoding =
-                server.row("SELECT current_setting('server_encoding')", args![])?.ok_or(Fault::Again)?;
-            if encoding.get::<_, &str>(0) != "UTF8" {
-                let what = format!(
-                    "the database has the encoding {}; a board needs UTF8",
-                    encoding.get::<_, &str>(0)
-                );
-                let hint = format!("make it anew: createdb -E UTF8 -T template0 {}", address.database);
-                return Err(Fault::Ours(Error::new(Kind::Config, &address, what).hint(hint)));
-            }
             if server.row(schema, args![address.schema.as_str()])?.is_none() {
                 let may = "SELECT has_database_privilege(current_database(), 'CREATE'), \
                            format('GRANT CREATE ON DATABASE %I TO %I', current_database(), current_user)";

@@ -36,6 +36,8 @@ pub(crate) struct Line {
     runtime: Option<Runtime>,
     /// `None` before it stands and after it ended.
     driver: Option<Driver>,
+    /// In what the database stores texts, as far as the server said so when it let us in.
+    pub(crate) encoding: Option<String>,
 }
 
 impl Line {
@@ -47,8 +49,9 @@ impl Line {
     {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|e| Fault::Ours(Error::io("the client of PostgreSQL", &e)))?;
-        let mut line = Line { runtime: Some(runtime), driver: None };
+        let mut line = Line { runtime: Some(runtime), driver: None, encoding: None };
         let (client, connection) = line.within(CONNECT, config.connect(tls))?;
+        line.encoding = connection.parameter("server_encoding").map(str::to_owned);
         line.driver = Some(Box::pin(connection));
         Ok((client, line))
     }
@@ -82,7 +85,7 @@ impl Line {
 
     /// Sends something whose answer changes nothing, and does not wait for it.
     pub(crate) fn send(&mut self, asked: impl Future) {
-        let Line { runtime: Some(runtime), driver } = self else { return };
+        let Line { runtime: Some(runtime), driver, .. } = self else { return };
         let mut asked = pin!(asked);
         runtime.block_on(poll_fn(|cx| {
             _ = asked.as_mut().poll(cx);
@@ -98,7 +101,7 @@ impl Line {
         longest: Duration,
         asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Fault> {
-        let Line { runtime: Some(runtime), driver } = self else { return Err(Fault::Silent) };
+        let Line { runtime: Some(runtime), driver, .. } = self else { return Err(Fault::Silent) };
         let mut asked = pin!(asked);
         let told = runtime.block_on(async {
             let both = poll_fn(|cx| {

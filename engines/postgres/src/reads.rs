@@ -182,51 +182,33 @@ pub(crate) fn glance(server: &mut Server, of: &[Status]) -> Result<Vec<Task>, Fa
     let of: Arg<'_> = of.iter().map(Status::as_str).collect();
     let rows = server.rows(&format!("SELECT {TASK} FROM tasks WHERE status = ANY($1)"), &[of])?;
     let mut tasks: Vec<Task> = rows.iter().map(task).collect();
-    name(server, &mut tasks)?;
+    name(server, tasks.iter_mut().map(titled_task))?;
     Ok(tasks)
 }
 
-/// What a row says of a card by its title and its key.
-trait Titled {
-    fn words(&self) -> (&str, Option<&str>);
-    fn tell(&mut self, is_stray: bool);
-}
+/// What a row says of a card: its title, its key, and whether the title names no task.
+type Titled<'r> = (&'r str, Option<&'r str>, &'r mut bool);
 
-impl Titled for Task {
-    fn words(&self) -> (&str, Option<&str>) {
-        (&self.title, self.idempotency_key.as_deref())
-    }
-
-    fn tell(&mut self, is_stray: bool) {
-        self.stray_title = is_stray;
-    }
+fn titled_task(task: &mut Task) -> Titled<'_> {
+    (&task.title, task.idempotency_key.as_deref(), &mut task.stray_title)
 }
 
 /// A parent, and its key.
 type Parent = (Kin, Option<String>);
 
-impl Titled for Parent {
-    fn words(&self) -> (&str, Option<&str>) {
-        (&self.0.title, self.1.as_deref())
-    }
-
-    fn tell(&mut self, is_stray: bool) {
-        self.0.stray_title = is_stray;
-    }
+fn titled_parent((kin, key): &mut Parent) -> Titled<'_> {
+    (&kin.title, key.as_deref(), &mut kin.stray_title)
 }
 
 /// Looks whether the titles of what looks like a card name a task.
-fn name<'a>(
-    server: &mut Server,
-    rows: impl IntoIterator<Item = &'a mut (impl Titled + 'a)>,
-) -> Result<(), Fault> {
-    let is_stray = |row: &(&str, Option<&str>), there: &BTreeSet<String>| {
+fn name<'r>(server: &mut Server, rows: impl Iterator<Item = Titled<'r>>) -> Result<(), Fault> {
+    let is_stray = |row: &Titled<'_>, there: &BTreeSet<String>| {
         let Ok(is_stray) = title::is_stray(row.0, row.1, |id| Ok::<_, Infallible>(there.contains(id)));
         is_stray
     };
     let none = BTreeSet::new();
-    let mut strays: Vec<_> = rows.into_iter().filter(|row| is_stray(&row.words(), &none)).collect();
-    let asked: BTreeSet<String> = strays.iter().flat_map(|row| title::named(row.words().0)).collect();
+    let strays: Vec<_> = rows.filter(|row| is_stray(row, &none)).collect();
+    let asked: BTreeSet<String> = strays.iter().flat_map(|row| title::named(row.0)).collect();
     let there: BTreeSet<String> = if asked.is_empty() {
         none
     } else {
@@ -234,9 +216,8 @@ fn name<'a>(
         let rows = server.rows("SELECT id FROM tasks WHERE id = ANY($1)", &[asked])?;
         rows.iter().map(|row| row.get(0)).collect()
     };
-    for row in &mut strays {
-        let is_stray = is_stray(&row.words(), &there);
-        row.tell(is_stray);
+    for row in strays {
+        *row.2 = is_stray(&row, &there);
     }
     Ok(())
 }
@@ -334,7 +315,7 @@ pub(crate) fn next_of(server: &mut Server, of: &[Option<&str>], most: usize) -> 
     );
     let mut tasks: Vec<Task> = server.rows(&sql, &args)?.iter().map(task).collect();
     tasks.sort_by_cached_key(|t| (Reverse(t.priority), t.created_at, t.id.clone()));
-    name(server, &mut tasks)?;
+    name(server, tasks.iter_mut().map(titled_task))?;
     Ok(tasks)
 }
 
@@ -399,7 +380,7 @@ pub(crate) fn titled(server: &mut Server, ids: &[String]) -> Result<BTreeMap<Str
     let ids: Arg<'_> = ids.iter().map(String::as_str).collect();
     let rows = server.rows(&format!("SELECT {TASK} FROM tasks WHERE id = ANY($1)"), &[ids])?;
     let mut tasks: Vec<Task> = rows.iter().map(task).collect();
-    name(server, &mut tasks)?;
+    name(server, tasks.iter_mut().map(titled_task))?;
     Ok(tasks.into_iter().map(|t| (t.id.clone(), t)).collect())
 }
 
@@ -501,7 +482,7 @@ pub(crate) fn look(server: &mut Server, ids: &[&str]) -> Result<BTreeMap<String,
         let status = Status::from(row.get::<_, String>(3));
         (Kin { id, title, status, stray_title: false }, text(row, 4))
     });
-    name(server, parents.values_mut().flatten())?;
+    name(server, parents.values_mut().flatten().map(titled_parent))?;
     let bare = |all: Vec<Parent>| all.into_iter().map(|(kin, _)| kin).collect::<Vec<Kin>>();
     let mut parents: BTreeMap<String, Vec<Kin>> =
         parents.into_iter().map(|(id, all)| (id, bare(all))).collect();
@@ -533,7 +514,7 @@ pub(crate) fn look(server: &mut Server, ids: &[&str]) -> Result<BTreeMap<String,
 
     let mut all = BTreeMap::new();
     let mut tasks: Vec<Task> = rows.iter().map(task).collect();
-    name(server, &mut tasks)?;
+    name(server, tasks.iter_mut().map(titled_task))?;
     for (row, task) in rows.iter().zip(tasks) {
         let id = task.id.clone();
         let mut runs = runs.remove(&id).unwrap_or_default();

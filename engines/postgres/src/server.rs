@@ -132,6 +132,9 @@ impl Server {
             None => Line::connect(&config, NoTls),
         };
         let (client, line) = connected.map_err(|fault| fault.of_password(address, at, secrets))?;
+        if let Some(other) = line.encoding.as_deref().filter(|encoding| *encoding != "UTF8") {
+            return Err(Fault::Ours(of_encoding(address, other)));
+        }
         Ok(Server { client, line, schema: address.schema.clone(), timeline, plans: None, begins: None })
     }
 
@@ -417,6 +420,13 @@ impl Fault {
             _ => error,
         }
     }
+}
+
+/// Why there is no board in a database of this encoding. Such a one cuts a text inside a character, and then tells no row of the table.
+fn of_encoding(address: &Address, encoding: &str) -> Error {
+    let what = format!("the database has the encoding {encoding}; a board needs UTF8");
+    let hint = format!("make it anew, and restore the dump of a board that is in it: {}", address.createdb());
+    Error::new(Kind::Config, address, what).hint(hint)
 }
 
 /// Time that is left for tries, and the pauses between them.

@@ -320,11 +320,11 @@ impl Rows for Open<'_> {
     }
 
     fn cell(&mut self, id: &str, column: Column) -> Result<Option<Cell>, Fault> {
-        if !has(column.name()) {
+        if !has(column.as_str()) {
             return Ok(None);
         }
         let row =
-            self.server.row(&format!("SELECT {} FROM tasks WHERE id = $1", column.name()), args![id])?;
+            self.server.row(&format!("SELECT {} FROM tasks WHERE id = $1", column.as_str()), args![id])?;
         Ok(row.map(|row| match *row.columns()[0].type_() {
             Type::INT8 => row.get::<_, Option<i64>>(0).map_or(Cell::None, Cell::Number),
             _ => row.get::<_, Option<String>>(0).map_or(Cell::None, Cell::Text),

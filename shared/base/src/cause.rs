@@ -16,46 +16,48 @@ pub use provider::{of_class, of_class_name};
 pub use status::{stated, stated_at_start};
 pub use words::{names_a_model_api, names_a_provider, of_words, reads_as_refusal};
 
-/// Why an attempt at a task ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// The provider limits requests or tokens for minutes (429).
-    RateLimit,
-    /// A quota window or the money is used up (429 naming a quota, 402, and 403/404/400 that speak of
-    /// billing).
-    Quota,
-    /// The provider has no capacity (503, 529).
-    Overloaded,
-    /// The provider failed in another way (other 5xx, or no answer in time).
-    ServerError,
-    /// The key or the account is refused or missing (401, 403).
-    Credential,
-    /// The provider does not have this model (404).
-    ModelMissing,
-    /// No connection to the provider's endpoint, or it was cut.
-    ConnectionRefused,
-    /// The runtime's own configuration does not allow a start.
-    Misconfigured,
-    /// The attempt used up its iterations.
-    IterationBudget,
-    /// The worker left without the closing board call.
-    ProtocolViolation,
-    /// The model sent calls or answers the runtime cannot use.
-    MalformedCall,
-    /// A tool failed. What tools do is the task's own business: it never ends an attempt, and there is no card for it.
-    ToolError,
-    /// The worker is dead and nothing says why.
-    WorkerGone,
-    /// The worker or its workspace could not be started.
-    SpawnError,
-    /// The worker ended itself with an error code, or by a signal nobody sends to stop it.
-    ExitCode,
-    /// The attempt ran longer than it was allowed to, or showed no progress for too long.
-    TimedOut,
-    /// The attempt surely ended on a failure line, but on none of the kinds above (a safety filter, a full
-    /// context).
-    Unknown,
+use crate::named_enum::named_enum;
+
+named_enum! {
+    /// Why an attempt at a task ended.
+    pub enum Cause {
+        /// The provider limits requests or tokens for minutes (429).
+        RateLimit = "rate_limit",
+        /// A quota window or the money is used up (429 naming a quota, 402, and 403/404/400 that speak of
+        /// billing).
+        Quota = "quota",
+        /// The provider has no capacity (503, 529).
+        Overloaded = "overloaded",
+        /// The provider failed in another way (other 5xx, or no answer in time).
+        ServerError = "server_error",
+        /// The key or the account is refused or missing (401, 403).
+        Credential = "credential",
+        /// The provider does not have this model (404).
+        ModelMissing = "model_missing",
+        /// No connection to the provider's endpoint, or it was cut.
+        ConnectionRefused = "connection_refused",
+        /// The runtime's own configuration does not allow a start.
+        Misconfigured = "misconfigured",
+        /// The attempt used up its iterations.
+        IterationBudget = "iteration_budget",
+        /// The worker left without the closing board call.
+        ProtocolViolation = "protocol_violation",
+        /// The model sent calls or answers the runtime cannot use.
+        MalformedCall = "malformed_call",
+        /// A tool failed. What tools do is the task's own business: it never ends an attempt, and there is no card for it.
+        ToolError = "tool_error",
+        /// The worker is dead and nothing says why.
+        WorkerGone = "worker_gone",
+        /// The worker or its workspace could not be started.
+        SpawnError = "spawn_error",
+        /// The worker ended itself with an error code, or by a signal nobody sends to stop it.
+        ExitCode = "exit_code",
+        /// The attempt ran longer than it was allowed to, or showed no progress for too long.
+        TimedOut = "timed_out",
+        /// The attempt surely ended on a failure line, but on none of the kinds above (a safety filter, a full
+        /// context).
+        Unknown = "unknown",
+    }
 }
 
 /// Which watcher acts on a cause.
@@ -69,50 +71,6 @@ pub enum Owner {
 }
 
 impl Cause {
-    /// Every cause, in declaration order.
-    pub const ALL: [Cause; 17] = [
-        Cause::RateLimit,
-        Cause::Quota,
-        Cause::Overloaded,
-        Cause::ServerError,
-        Cause::Credential,
-        Cause::ModelMissing,
-        Cause::ConnectionRefused,
-        Cause::Misconfigured,
-        Cause::IterationBudget,
-        Cause::ProtocolViolation,
-        Cause::MalformedCall,
-        Cause::ToolError,
-        Cause::WorkerGone,
-        Cause::SpawnError,
-        Cause::ExitCode,
-        Cause::TimedOut,
-        Cause::Unknown,
-    ];
-
-    /// The name used in machine output, events and idempotency keys.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Cause::RateLimit => "rate_limit",
-            Cause::Quota => "quota",
-            Cause::Overloaded => "overloaded",
-            Cause::ServerError => "server_error",
-            Cause::Credential => "credential",
-            Cause::ModelMissing => "model_missing",
-            Cause::ConnectionRefused => "connection_refused",
-            Cause::Misconfigured => "misconfigured",
-            Cause::IterationBudget => "iteration_budget",
-            Cause::ProtocolViolation => "protocol_violation",
-            Cause::MalformedCall => "malformed_call",
-            Cause::ToolError => "tool_error",
-            Cause::WorkerGone => "worker_gone",
-            Cause::SpawnError => "spawn_error",
-            Cause::ExitCode => "exit_code",
-            Cause::TimedOut => "timed_out",
-            Cause::Unknown => "unknown",
-        }
-    }
-
     /// Who acts. Only what lies outside the task, its model and its provider belongs to `heal`.
     pub fn owner(self) -> Owner {
         match self {
@@ -139,6 +97,11 @@ impl Cause {
         matches!(self, Cause::RateLimit | Cause::Quota | Cause::Overloaded | Cause::ServerError)
     }
 
+    /// Whether words with this cause may state when it ends.
+    pub fn can_end(self) -> bool {
+        matches!(self, Cause::RateLimit | Cause::Quota | Cause::Overloaded)
+    }
+
     /// Whether it lies with the provider and not with the task; see [`Blocker::lies_with_provider`].
     pub fn lies_with_provider(self) -> bool {
         self.is_provider_pressure() || self == Cause::Credential
@@ -162,12 +125,6 @@ impl Cause {
             Cause::IterationBudget | Cause::TimedOut => Some(Blocker::IterationBudget),
             Cause::WorkerGone | Cause::ToolError => None,
         }
-    }
-}
-
-impl std::fmt::Display for Cause {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

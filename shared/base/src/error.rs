@@ -81,6 +81,16 @@ impl Error {
         self
     }
 
+    /// A file that somewhere else could be written, and the failure to write it here.
+    pub fn unwritten(kind: Kind, at: impl fmt::Display, e: &std::io::Error) -> Error {
+        let is_full = e.kind() == std::io::ErrorKind::StorageFull;
+        Error::new(kind, at, e).hint(if is_full {
+            "make room"
+        } else {
+            "name a file in a folder you can write"
+        })
+    }
+
     /// An input/output failure about `at`.
     pub fn io(at: impl fmt::Display, e: &std::io::Error) -> Error {
         let hint = match Errno::from_io_error(e) {

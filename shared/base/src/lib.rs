@@ -9,6 +9,7 @@ pub mod error;
 pub mod hash;
 pub mod location;
 pub mod money;
+pub mod named_enum;
 pub mod names;
 pub mod open_enum;
 pub mod quote;

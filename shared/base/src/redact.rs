@@ -29,102 +29,39 @@ use std::borrow::Cow;
 pub use self::json::json;
 pub use self::text::visible;
 
-/// What a secret was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    ApiKey,
-    Anthropic,
-    Authorization,
-    Aws,
-    Azure,
-    Cookie,
-    Credential,
-    GitHub,
-    GitLab,
-    Google,
-    Groq,
-    HuggingFace,
-    Jwt,
-    Npm,
-    OpenAi,
-    OpenRouter,
-    Password,
-    PrivateKey,
-    PyPi,
-    Random,
-    Replicate,
-    Secret,
-    Slack,
-    Stripe,
-    Token,
-    UrlLogin,
-    Webhook,
-    Xai,
-}
+use crate::named_enum::named_enum;
 
-impl Kind {
-    const ALL: [Kind; 28] = [
-        Kind::ApiKey,
-        Kind::Anthropic,
-        Kind::Authorization,
-        Kind::Aws,
-        Kind::Azure,
-        Kind::Cookie,
-        Kind::Credential,
-        Kind::GitHub,
-        Kind::GitLab,
-        Kind::Google,
-        Kind::Groq,
-        Kind::HuggingFace,
-        Kind::Jwt,
-        Kind::Npm,
-        Kind::OpenAi,
-        Kind::OpenRouter,
-        Kind::Password,
-        Kind::PrivateKey,
-        Kind::PyPi,
-        Kind::Random,
-        Kind::Replicate,
-        Kind::Secret,
-        Kind::Slack,
-        Kind::Stripe,
-        Kind::Token,
-        Kind::UrlLogin,
-        Kind::Webhook,
-        Kind::Xai,
-    ];
-
-    fn marker(self) -> &'static str {
-        match self {
-            Kind::ApiKey => "[redacted: api key]",
-            Kind::Anthropic => "[redacted: anthropic key]",
-            Kind::Authorization => "[redacted: authorization]",
-            Kind::Aws => "[redacted: aws key]",
-            Kind::Azure => "[redacted: azure key]",
-            Kind::Cookie => "[redacted: cookie]",
-            Kind::Credential => "[redacted: credential]",
-            Kind::GitHub => "[redacted: github token]",
-            Kind::GitLab => "[redacted: gitlab token]",
-            Kind::Google => "[redacted: google key]",
-            Kind::Groq => "[redacted: groq key]",
-            Kind::HuggingFace => "[redacted: huggingface token]",
-            Kind::Jwt => "[redacted: jwt]",
-            Kind::Npm => "[redacted: npm token]",
-            Kind::OpenAi => "[redacted: openai key]",
-            Kind::OpenRouter => "[redacted: openrouter key]",
-            Kind::Password => "[redacted: password]",
-            Kind::PrivateKey => "[redacted: private key]",
-            Kind::PyPi => "[redacted: pypi token]",
-            Kind::Random => "[redacted: random text]",
-            Kind::Replicate => "[redacted: replicate token]",
-            Kind::Secret => "[redacted: secret]",
-            Kind::Slack => "[redacted: slack token]",
-            Kind::Stripe => "[redacted: stripe key]",
-            Kind::Token => "[redacted: token]",
-            Kind::UrlLogin => "[redacted: url login]",
-            Kind::Webhook => "[redacted: webhook]",
-            Kind::Xai => "[redacted: xai key]",
-        }
+named_enum! {
+    /// What a secret was.
+    enum Kind {
+        ApiKey = "[redacted: api key]",
+        Anthropic = "[redacted: anthropic key]",
+        Authorization = "[redacted: authorization]",
+        Aws = "[redacted: aws key]",
+        Azure = "[redacted: azure key]",
+        Cookie = "[redacted: cookie]",
+        Credential = "[redacted: credential]",
+        GitHub = "[redacted: github token]",
+        GitLab = "[redacted: gitlab token]",
+        Google = "[redacted: google key]",
+        Groq = "[redacted: groq key]",
+        HuggingFace = "[redacted: huggingface token]",
+        Jwt = "[redacted: jwt]",
+        Npm = "[redacted: npm token]",
+        OpenAi = "[redacted: openai key]",
+        OpenRouter = "[redacted: openrouter key]",
+        Password = "[redacted: password]",
+        PrivateKey = "[redacted: private key]",
+        PyPi = "[redacted: pypi token]",
+        Random = "[redacted: random text]",
+        Replicate = "[redacted: replicate token]",
+        Secret = "[redacted: secret]",
+        Slack = "[redacted: slack token]",
+        Stripe = "[redacted: stripe key]",
+        Token = "[redacted: token]",
+        UrlLogin = "[redacted: url login]",
+        Webhook = "[redacted: webhook]",
+        Xai = "[redacted: xai key]",
     }
 }
 
@@ -194,7 +131,7 @@ pub fn redact(text: &str) -> Cow<'_, str> {
         }
     }
     // Not known to happen, and no reason to let anything through.
-    Cow::Borrowed(Kind::Random.marker())
+    Cow::Borrowed(Kind::Random.as_str())
 }
 
 /// One look over the whole text; `None` where there is nothing to take out.
@@ -213,7 +150,7 @@ fn round(text: &str) -> Option<String> {
             continue;
         };
         out.push_str(&text[copied..hit.from]);
-        out.push_str(hit.kind.marker());
+        out.push_str(hit.kind.as_str());
         (at, copied) = (hit.to, hit.to);
     }
     (copied > 0).then(|| out + &text[copied..])
@@ -249,7 +186,7 @@ fn whole(text: &str, hit: Hit) -> Hit {
 /// Our own words at this place. Only these exact words count: a secret dressed as a marker does not.
 pub fn marker_at(text: &str, at: usize) -> Option<&'static str> {
     let rest = text.get(at..).filter(|r| r.starts_with('['))?;
-    Kind::ALL.into_iter().map(Kind::marker).find(|m| rest.starts_with(m))
+    Kind::ALL.into_iter().map(Kind::as_str).find(|m| rest.starts_with(m))
 }
 
 /// Whether this is nothing but markers.

@@ -71,7 +71,8 @@ impl Snapshot {
     }
 }
 
-fn with_end(file: &Path, end: &str) -> PathBuf {
+/// The path of a file that lies beside another one, under its name with an end.
+pub fn with_end(file: &Path, end: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(end);
     PathBuf::from(name)

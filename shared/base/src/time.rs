@@ -15,6 +15,11 @@ pub const DAY: i64 = 86_400;
 /// Seconds of an hour.
 pub const HOUR: i64 = 3_600;
 
+/// Seconds by which a moment may lie in the future before the clock that it was noted by is taken for wrong.
+pub const FUTURE: i64 = 120;
+
+const COMPACT: &str = "%Y%m%dT%H%M%SZ";
+
 /// A time above this is not in seconds.
 pub const LAST_SECOND: i64 = 100_000_000_000;
 
@@ -53,6 +58,11 @@ impl Time {
         self.0.saturating_sub(earlier.0)
     }
 
+    /// Whether it lies so far in the future that the clock was wrong when it was noted.
+    pub fn is_ahead_of(self, now: Time) -> bool {
+        self.since(now) > FUTURE
+    }
+
     /// This moment moved by `seconds`.
     #[must_use]
     pub fn plus(self, seconds: i64) -> Time {
@@ -61,7 +71,12 @@ impl Time {
 
     /// `20261121T031205Z`: the compact UTC form used in pass ids.
     pub fn compact(self) -> String {
-        self.utc().map_or_else(|| self.0.to_string(), |t| t.format("%Y%m%dT%H%M%SZ").to_string())
+        self.utc().map_or_else(|| self.0.to_string(), |t| t.format(COMPACT).to_string())
+    }
+
+    /// The moment of what [`Time::compact`] gives.
+    pub fn parse_compact(s: &str) -> Option<Time> {
+        chrono::NaiveDateTime::parse_from_str(s, COMPACT).ok().map(|t| Time(t.and_utc().timestamp()))
     }
 
     /// `2026/11/21`: its day in UTC, as folders are named by it; `None` where the calendar does not reach.
@@ -77,16 +92,13 @@ impl Time {
         )
     }
 
-    /// The same with the day before it where it is a day or more away from `now`: `2026-11-23 03:12 +01:00`.
+    /// The same with its day before it where that is another one than the day of `now`: `2026-11-23 03:12 +01:00`.
     pub fn local_moment(self, now: Time) -> String {
-        let minute = self.local_minute();
-        if self.since(now).saturating_abs() < 86_400 {
+        let (minute, (day, _)) = (self.local_minute(), self.local_day_and_clock());
+        if self.local().is_none() || day == now.local_day_and_clock().0 {
             return minute;
         }
-        match self.local() {
-            Some(_) => format!("{} {minute}", self.local_day_and_clock().0),
-            None => minute,
-        }
+        format!("{day} {minute}")
     }
 
     /// `2026-11-21` and `03:12` on the local clock; both are the plain number where the calendar does not reach.
@@ -231,15 +243,16 @@ mod tests {
 
     #[test]
     fn a_time_of_another_day_has_its_date() {
-        let now = Time(1_800_000_030);
+        // On the clock of this machine.
+        let noon = Time(20_833 * 86_400 + 43_200 - Time(1_800_000_000).local_offset());
         for (away, has_date) in
-            [(0, false), (86_399, false), (-86_399, false), (86_400, true), (-86_400, true)]
+            [(0, false), (-43_200, false), (43_199, false), (-43_201, true), (43_200, true)]
         {
-            let at = now.plus(away);
+            let at = noon.plus(away);
             let want = if has_date { format!("{} ", at.local_day_and_clock().0) } else { String::new() };
-            assert_eq!(at.local_moment(now), want + &at.local_minute(), "{away}");
+            assert_eq!(at.local_moment(noon), want + &at.local_minute(), "{away}");
         }
-        assert_eq!(Time(i64::MAX).local_moment(now), i64::MAX.to_string());
+        assert_eq!(Time(i64::MAX).local_moment(noon), i64::MAX.to_string());
     }
 
     #[test]

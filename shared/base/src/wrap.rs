@@ -14,15 +14,20 @@ pub fn wrapped_to(wide: usize, indent: &str, sentence: &str) -> String {
         return format!("{}\n", format!("{indent}{sentence}").trim_end());
     }
     let own = sentence.len() - sentence.trim_start().len();
-    let mut line = format!("{indent}{}", &sentence[..own]);
-    let next = format!("{line}  ");
+    let first = format!("{indent}{}", &sentence[..own]);
+    folded(wide, &first, &format!("{first}  "), sentence)
+}
+
+/// The words of a sentence in lines of this width. The first line begins like this, and the others begin like that.
+pub fn folded(wide: usize, first: &str, next: &str, sentence: &str) -> String {
+    let mut line = first.to_owned();
     let (mut out, mut is_empty) = (String::new(), true);
     for word in sentence.split_whitespace() {
         let is_full = line.chars().count() + word.chars().count() + usize::from(!is_empty) > wide;
         if is_full && !is_empty {
             out.push_str(&line);
             out.push('\n');
-            line.clone_from(&next);
+            next.clone_into(&mut line);
             is_empty = true;
         }
         if !is_empty {

@@ -11,7 +11,7 @@ use super::{Detail, EventKind, Rule, Status, StepAction, Task};
 use base::cause::Cause;
 use base::redact::redact;
 use base::time::Time;
-use host::{Proof, Recorded, Target};
+use host::{Freed, Proof, Recorded, Target};
 
 /// Most steps in one write transaction: beyond about this, writers beside us wait noticeably (measured: 13 to 57 ms
 /// at the 99th percentile from 200 on, 1 to 6 ms below).
@@ -111,6 +111,14 @@ impl Step {
         let assigns = self.changes.iter().any(|c| matches!(c, Change::Assign(_)));
         let next = |s: &Status| matches!(s, Status::Ready | Status::Todo);
         becomes.as_ref().is_some_and(next) || (becomes.is_none() && assigns && next(was))
+    }
+
+    /// The task that it makes available to the next worker, and who worked on it.
+    pub fn freed(&self) -> Option<Freed<'_>> {
+        let expect = self.expect.as_ref();
+        let workers = expect.map_or(&[][..], |e| &e.workers);
+        let recorded = expect.map_or(&[][..], |e| &e.recorded);
+        self.sets_free().then_some(Freed { task: &self.task, workers, recorded })
     }
 
     /// Whether it touches no row that is there already: it makes its task, or only says something about one. Anything

@@ -13,6 +13,7 @@ use crate::image::Cell;
 use crate::{Board, Detail, EventKind, Location, Status};
 use base::error::{Error, Kind, Result};
 use base::hash::Fnv;
+use base::named_enum::named_enum;
 use base::time::Time;
 
 /// Most rows of a part.
@@ -21,39 +22,26 @@ pub const PART: usize = 1_000;
 /// How an attempt ends that was left running.
 const LEFT: &str = "left running by board copy";
 
-/// What the rows of a board are in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Table {
-    /// Attempts.
-    Runs,
-    /// Comments.
-    Comments,
-    /// Events.
-    Events,
-    /// Tasks.
-    Tasks,
-    /// Which task waits for which.
-    Links,
+named_enum! {
+    /// What the rows of a board are in.
+    pub enum Table {
+        /// Attempts.
+        Runs = "task_runs",
+        /// Comments.
+        Comments = "task_comments",
+        /// Events.
+        Events = "task_events",
+        /// Tasks.
+        Tasks = "tasks",
+        /// Which task waits for which.
+        Links = "task_links",
+    }
 }
 
 impl Table {
-    /// All of them, in the order in which they are written: what an engine knows of a task by its events is there before the task.
-    pub const ALL: [Table; 5] = [Table::Runs, Table::Comments, Table::Events, Table::Tasks, Table::Links];
-
-    /// Its name on the board.
-    pub fn name(self) -> &'static str {
-        match self {
-            Table::Runs => "task_runs",
-            Table::Comments => "task_comments",
-            Table::Events => "task_events",
-            Table::Tasks => "tasks",
-            Table::Links => "task_links",
-        }
-    }
-
     /// What its rows are called.
     pub fn rows(self) -> &'static str {
-        self.name().trim_start_matches("task_")
+        self.as_str().trim_start_matches("task_")
     }
 
     /// Whether its rows have numbers, which the board gives.
@@ -351,7 +339,7 @@ pub fn plan(from: &mut dyn Board, to: &Location) -> Result<Plan> {
             let fields = table.fields(to, &has);
             let lacks = has.iter().filter(|name| *name != OF_PROCESSES);
             for name in lacks.filter(|name| fields.iter().all(|field| field.name != name.as_str())) {
-                left_out.push((format!("{}.{name}", table.name()), source.used(table, name)?));
+                left_out.push((format!("{}.{name}", table.as_str()), source.used(table, name)?));
             }
         }
         left_out.extend(source.besides()?.into_iter().map(|(what, many)| (what.to_owned(), many)));

@@ -10,6 +10,7 @@ use saphyr::{LoadableYamlNode, Yaml};
 use super::{BoardId, Location};
 use base::error::{Error, Kind, Result};
 use base::quote;
+use base::snapshot::with_end;
 use base::untrusted_file;
 use base::worker_env::{HERMES, SHARED};
 
@@ -88,12 +89,6 @@ pub fn is_board_file(id: &BoardId, file: &Path) -> bool {
 /// The file of a board, and those that SQLite keeps beside it while a process has it open.
 pub fn files(board: &Path) -> [PathBuf; 3] {
     ["", "-wal", "-shm"].map(|end| with_end(board, end))
-}
-
-pub(crate) fn with_end(file: &Path, end: &str) -> PathBuf {
-    let mut file = file.as_os_str().to_owned();
-    file.push(end);
-    PathBuf::from(file)
 }
 
 /// What a board and its dispatcher write at any time, wherever that is: the files of the board and its logs, without links on the way.
@@ -226,14 +221,9 @@ fn all(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
             let slug = root.as_deref().map(|r| current(r, env));
             return Ok(vec![BoardId { at: Location::File(path), slug, root }]);
         }
-        let slug = set("HERMES_KANBAN_BOARD").map(|s| s.to_lowercase()).filter(|s| is_slug(s));
-        if let (Some(root), Some(slug)) = (&root, slug) {
-            let known = |file: &str| boards(root).join(&slug).join(file).exists();
-            let there = slug == "default" || known("kanban.db") || known("board.json");
-            // Hermes falls back in silence when that board does not exist; so do we, to the whole root.
-            if there {
-                return Ok(vec![named(root, &slug)?]);
-            }
+        // Where that board does not exist Hermes falls back in silence; so do we, to the whole root: see `passed_over`.
+        if let Some((root, slug)) = root.as_deref().and_then(|root| Some((root, pinned(root, env)?))) {
+            return Ok(vec![named(root, &slug)?]);
         }
     }
     if let Some(denied) = root.as_deref().filter(|root| which.configured.is_none() && is_denied(root)) {
@@ -257,6 +247,32 @@ fn all(which: &Which, env: Env<'_>) -> Result<Vec<BoardId>> {
         ));
     }
     Ok(found)
+}
+
+/// What `HERMES_KANBAN_BOARD` says, without the spaces around it.
+fn pin(env: Env<'_>) -> Option<String> {
+    env("HERMES_KANBAN_BOARD").map(|v| v.trim().to_owned()).filter(|v| !v.is_empty())
+}
+
+/// The board of a root that it names, if there is such a one.
+fn pinned(root: &Path, env: Env<'_>) -> Option<String> {
+    let slug = pin(env)?.to_lowercase();
+    let known = |file: &str| boards(root).join(&slug).join(file).exists();
+    let there = is_slug(&slug) && (slug == "default" || known("kanban.db") || known("board.json"));
+    there.then_some(slug)
+}
+
+/// The root, and the name that `HERMES_KANBAN_BOARD` has for none of its boards, where that variable would have chosen one: [`find`] takes
+/// others, as Hermes does.
+pub fn passed_over(which: &Which, env: Env<'_>) -> Option<(PathBuf, String)> {
+    let is_set = |name: &str| env(name).is_some_and(|v| !v.trim().is_empty());
+    let is_named = !which.db.is_empty() || !which.board.is_empty() || which.root.is_some();
+    if is_named || is_set(HERMES.db) || is_set(SHARED.db) {
+        return None;
+    }
+    let name = pin(env)?;
+    let root = root(None, env).filter(|root| pinned(root, env).is_none())?;
+    Some((root, name))
 }
 
 /// What a person does where a root that is named is not there, and stands for its boards.

@@ -1,5 +1,6 @@
 //! What stores boards on a server. It brings packages that a program must not have who needs no server, so it is handed in.
 
+use std::any::Any;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -55,6 +56,12 @@ pub trait Engine: Sync {
     /// # Errors
     /// The board cannot be written.
     fn set_pause(&self, address: &str, pause: Option<&Pause>, patience: Duration) -> Result<()>;
+
+    /// Keeps every other copy of the board out. See [`BoardId::hold_for_copy`].
+    ///
+    /// # Errors
+    /// The board cannot be read.
+    fn hold_for_copy(&self, address: &str, patience: Duration) -> Result<Option<Box<dyn Any>>>;
 }
 
 static OF_SERVERS: OnceLock<&'static dyn Engine> = OnceLock::new();
@@ -113,6 +120,17 @@ impl BoardId {
             return of_servers(address)?.set_pause(address, pause, patience);
         }
         pause::set(self, pause)
+    }
+
+    /// Keeps every other copy of a board on a server out, from whichever host, until what it gives is dropped. `None` where another one is at work.
+    ///
+    /// # Errors
+    /// `Bug` for a board file; a server that does not tell.
+    pub fn hold_for_copy(&self, patience: Duration) -> Result<Option<Box<dyn Any>>> {
+        match &self.at {
+            Location::File(_) => Err(Error::new(Kind::Bug, &self.at, "a board file is held by its folder")),
+            Location::Server(address) => of_servers(address)?.hold_for_copy(address, patience),
+        }
     }
 
     /// Takes the pause of a move off that failed. `before`: what was in its place, which pauses again.

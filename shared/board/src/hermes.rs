@@ -6,7 +6,6 @@
 use crate::{EventKind, HandOver};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::Write;
 
 use serde_json::{Map, Value, json};
 
@@ -53,8 +52,8 @@ pub struct Trail<'a> {
 impl<'a> Trail<'a> {
     /// The payload of the event that `changes` to `task` deserve: Hermes' own keys, `by`, and our part with the
     /// images of what changed, which an undo needs.
-    fn payload(&self, hermes: Value, seen: Option<&Detail>, changes: &[Change]) -> Value {
-        self.with_images(hermes, seen.map(|seen| images(seen, changes)))
+    fn payload(&self, hermes: Value, seen: &Detail, changes: &[Change]) -> Value {
+        self.with_images(hermes, Some(images(seen, changes)))
     }
 
     /// The same with images that are known already.
@@ -96,20 +95,7 @@ impl<'a> Trail<'a> {
 
 /// How many bytes it has as a text.
 fn length(map: &Map<String, Value>) -> usize {
-    struct Counted(usize);
-    impl Write for Counted {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut counted = Counted(0);
-    // A map of JSON can be written, and nothing is in the way.
-    let _ = serde_json::to_writer(&mut counted, map);
-    counted.0
+    serde_json::to_string(map).map_or(0, |text| text.len())
 }
 
 /// The first `most` characters.
@@ -214,6 +200,28 @@ fn event(kind: EventKind, payload: Value, run: Option<i64>) -> Change {
     Change::AddEvent { kind, payload, run: run.map(RunRef::Id) }
 }
 
+/// These changes to a task, and the event that they deserve.
+fn told(
+    mut changes: Vec<Change>,
+    kind: EventKind,
+    keys: Value,
+    run: Option<i64>,
+    seen: &Detail,
+    trail: &Trail<'_>,
+) -> Vec<Change> {
+    let payload = trail.payload(keys, seen, &changes);
+    changes.push(event(kind, payload, run));
+    changes
+}
+
+/// Another assignee where there is to be another one, and the event that says so.
+fn reassigned(seen: &Detail, to: Option<&str>, trail: &Trail<'_>) -> Option<(Change, Change)> {
+    let was = seen.task.assignee.as_deref();
+    let to = to.filter(|to| was != Some(to))?;
+    let event = noted(EventKind::Assigned, json!({"assignee": to, "from": was}), trail);
+    Some((Change::Assign(Some(to.to_owned())), event))
+}
+
 /// Closes every run of the task that is still open: the one the row points at, and any that was left open under no
 /// pointer, which Hermes itself would show as running for ever.
 fn end_runs(seen: &Detail, status: &str, error: &str, metadata: &Value) -> Vec<Change> {
@@ -258,14 +266,14 @@ pub fn failed(
         Change::SetFailures { count: failures, error: Some(error.into()) },
     ];
     changes.extend(end_runs(seen, "crashed", error, &keys));
-    let payload = trail.payload(keys, Some(seen), &changes);
+    let payload = trail.payload(keys, seen, &changes);
     changes.push(event(EventKind::Crashed, payload, t.current_run));
     if trips {
         let gave_up = json!({
             "failures": failures, "effective_limit": limit, "limit_source": limit_source,
             "error": error, "trigger_outcome": "crashed", "pid": pid, "claimer": t.claim_lock,
         });
-        changes.push(event(EventKind::GaveUp, trail.payload(gave_up, None, &[]), None));
+        changes.push(noted(EventKind::GaveUp, gave_up, trail));
     }
     changes
 }
@@ -290,9 +298,7 @@ pub fn spawn_failed(seen: &Detail, error: &str, board_limit: i64, trail: &Trail<
     }
     changes.extend(end_runs(seen, outcome, error, &keys));
     keys["error"] = json!(error);
-    let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event(outcome.into(), payload, t.current_run));
-    changes
+    told(changes, outcome.into(), keys, t.current_run, seen, trail)
 }
 
 /// Releases a claim without counting it against the task, like Hermes' release of a stale claim.
@@ -322,22 +328,22 @@ fn released_to(to: Status, seen: &Detail, error: &str, trail: &Trail<'_>) -> Vec
     }
     let mut changes = vec![Change::SetStatus(to), Change::ReleaseClaim];
     changes.extend(end_runs(seen, "reclaimed", error, &json!({"by": trail.by})));
-    let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event(EventKind::Reclaimed, payload, t.current_run));
-    changes
+    told(changes, EventKind::Reclaimed, keys, t.current_run, seen, trail)
+}
+
+/// The end of runs whose worker is gone: `rate_limited` for provider pressure, which Hermes does not count, else a crash.
+fn ended(seen: &Detail, cause: Cause, trail: &Trail<'_>) -> Vec<Change> {
+    let outcome = if cause.is_provider_pressure() { "rate_limited" } else { "crashed" };
+    end_runs(seen, outcome, WORKER_GONE, &json!({"by": trail.by, "cause": cause}))
 }
 
 /// Releases a dead claim and holds the task in one step, because its worker's log says that another attempt would fail in
-/// the same way. The run is closed as `rate_limited` for provider pressure (which Hermes does not count), else as a crash.
+/// the same way.
 pub fn parked(seen: &Detail, cause: Cause, until: Time, trail: &Trail<'_>) -> Vec<Change> {
-    let t = &seen.task;
-    let outcome = if cause.is_provider_pressure() { "rate_limited" } else { "crashed" };
     let mut changes = vec![Change::SetStatus(Status::Scheduled), Change::ReleaseClaim];
-    changes.extend(end_runs(seen, outcome, WORKER_GONE, &json!({"by": trail.by, "cause": cause})));
+    changes.extend(ended(seen, cause, trail));
     let keys = json!({"until": until.0, "cause": cause, "reason": trail.because});
-    let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event(EventKind::Scheduled, payload, t.current_run));
-    changes
+    told(changes, EventKind::Scheduled, keys, seen.task.current_run, seen, trail)
 }
 
 /// A dead claim freed and the task handed to a person, after its holds were used up. Sticky, as an explicit block is.
@@ -348,20 +354,9 @@ pub fn handed_to_person(
     assignee: Option<&str>,
     trail: &Trail<'_>,
 ) -> Vec<Change> {
-    let t = &seen.task;
-    let outcome = if cause.is_provider_pressure() { "rate_limited" } else { "crashed" };
-    let mut changes = vec![Change::SetStatus(Status::Blocked), Change::ReleaseClaim];
-    let to = assignee.filter(|to| t.assignee.as_deref() != Some(to));
-    changes.extend(to.map(|to| Change::Assign(Some(to.to_owned()))));
-    changes.extend(end_runs(seen, outcome, WORKER_GONE, &json!({"by": trail.by, "cause": cause})));
-    let keys = json!({"reason": trail.because, "kind": Value::Null, "recurrences": t.block_recurrences, "cause": why});
-    let payload = trail.payload(keys, Some(seen), &changes);
-    if to.is_some() {
-        let keys = json!({"assignee": assignee, "from": t.assignee});
-        changes.push(event(EventKind::Assigned, trail.payload(keys, None, &[]), None));
-    }
-    changes.push(event(EventKind::Blocked, payload, t.current_run));
-    changes
+    let mut freed = vec![Change::ReleaseClaim];
+    freed.extend(ended(seen, cause, trail));
+    to_person(seen, freed, seen.task.current_run, why, assignee, trail)
 }
 
 /// Releases a claim with the reason why its run ended, not counted against the task. `manual` says that an operator decided
@@ -374,9 +369,7 @@ pub fn taken_back(seen: &Detail, why: &str, manual: bool, trail: &Trail<'_>) -> 
     if manual {
         keys["manual"] = json!(true);
     }
-    let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event(EventKind::Reclaimed, payload, t.current_run));
-    changes
+    told(changes, EventKind::Reclaimed, keys, t.current_run, seen, trail)
 }
 
 /// A claim that leaked onto a row that is not running.
@@ -385,9 +378,7 @@ pub fn leak_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
     let mut changes = vec![Change::ReleaseClaim];
     changes.extend(end_runs(seen, "reclaimed", WORKER_GONE, &json!({"by": trail.by})));
     let keys = json!({"prev_lock": t.claim_lock, "worker_pid": t.worker_pid, "termination_attempted": false});
-    let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event(EventKind::Reclaimed, payload, t.current_run));
-    changes
+    told(changes, EventKind::Reclaimed, keys, t.current_run, seen, trail)
 }
 
 /// What `hermes kanban unblock` does, plus the claim it forgets to clear.
@@ -408,9 +399,7 @@ pub fn unblocked(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
         // Where it goes once what it waits for is done (Hermes 0.21 and later).
         keys["resume_status"] = json!("review");
     }
-    let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event(EventKind::Unblocked, payload, None));
-    changes
+    told(changes, EventKind::Unblocked, keys, None, seen, trail)
 }
 
 /// A task brought out of triage by a person, on a board where nobody else does. What Hermes counts of its blocks begins anew: they answered.
@@ -437,33 +426,24 @@ pub fn is_never_started(d: &Detail) -> bool {
 /// The failure text that jams Hermes' respawn guard, taken away. An own event kind: Hermes' `edited` would clear its
 /// hallucination diagnostics as well.
 pub fn guard_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
-    let t = &seen.task;
-    let mut changes = vec![Change::SetFailures { count: t.failures, error: None }];
-    let was = clean(t.last_failure_error.as_deref());
-    let payload = trail.payload(json!({"was": was}), Some(seen), &changes);
-    changes.push(event(EventKind::GuardCleared, payload, None));
-    changes
+    let changes = vec![Change::SetFailures { count: seen.task.failures, error: None }];
+    let was = clean(seen.task.last_failure_error.as_deref());
+    told(changes, EventKind::GuardCleared, json!({"was": was}), None, seen, trail)
 }
 
 /// The heartbeat that a ready row kept of its last attempt, taken away.
 pub fn heartbeat_cleared(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
-    let mut changes = vec![Change::ForgetHeartbeat];
-    let payload = trail.payload(json!({}), Some(seen), &changes);
-    changes.push(event(EventKind::HeartbeatCleared, payload, None));
-    changes
+    told(vec![Change::ForgetHeartbeat], EventKind::HeartbeatCleared, json!({}), None, seen, trail)
 }
 
 /// The one event that says that a watcher is done with a task: an operator or an orchestrator has to act now.
 pub fn escalated(trail: &Trail<'_>) -> Vec<Change> {
-    vec![event(EventKind::Escalated, trail.payload(json!({"reason": trail.because}), None, &[]), None)]
+    vec![noted(EventKind::Escalated, json!({"reason": trail.because}), trail)]
 }
 
 /// A `todo` task whose parents are all done, on a board where nobody else promotes it.
 pub fn promoted(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
-    let mut changes = vec![Change::SetStatus(Status::Ready)];
-    let payload = trail.payload(json!({}), Some(seen), &changes);
-    changes.push(event(EventKind::Promoted, payload, None));
-    changes
+    told(vec![Change::SetStatus(Status::Ready)], EventKind::Promoted, json!({}), None, seen, trail)
 }
 
 /// A comment without its event, and its length. Pull-request addresses are rewritten: one in a comment parks a task for 24 h
@@ -507,6 +487,16 @@ pub struct CardAbout<'a> {
     pub run: i64,
 }
 
+impl CardAbout<'_> {
+    fn created(&self, status: &Status, task: &super::NewTask, trail: &Trail<'_>) -> super::FirstEvent {
+        let mut keys = first_keys(status, task, &[]);
+        keys["source_task"] = json!(self.source);
+        keys["blocker_type"] = json!(self.blocker);
+        keys["run_id"] = json!(self.run);
+        super::FirstEvent { kind: EventKind::Created, payload: payload(trail, keys) }
+    }
+}
+
 /// Makes a distress card beside the step's own task: `ready`, or on hold until `held` ends, with the reason of the wait.
 pub fn card_made(
     id: &str,
@@ -516,18 +506,12 @@ pub fn card_made(
     trail: &Trail<'_>,
 ) -> Change {
     let status = if held.is_some() { Status::Scheduled } else { Status::Ready };
-    let keys = json!({
-        "assignee": task.assignee, "status": status, "parents": [], "tenant": task.tenant,
-        "branch_name": Value::Null, "skills": Value::Null, "goal_mode": Value::Null,
-        "source_task": about.source, "blocker_type": about.blocker, "run_id": about.run,
-    });
-    let mut events =
-        vec![super::FirstEvent { kind: EventKind::Created, payload: trail.payload(keys, None, &[]) }];
+    let mut events = vec![about.created(&status, &task, trail)];
     if let Some((why, until)) = held {
         let mut trail = trail.clone();
         let hold = json!({"owner": trail.by, "cause": why, "key": id, "next": until.0, "until": until.0});
         trail.more.insert("hold".into(), hold);
-        let payload = trail.payload(json!({"reason": why, "until": until.0}), None, &[]);
+        let payload = payload(&trail, json!({"reason": why, "until": until.0}));
         events.push(super::FirstEvent { kind: EventKind::Scheduled, payload });
     }
     Change::AddAnother { id: id.into(), status, task: Box::new(task), events, done: None }
@@ -554,50 +538,54 @@ pub fn tied(seen: &Detail, tie: Tie<'_>, trail: &Trail<'_>) -> Vec<Change> {
     if tie.link {
         changes.push(Change::Link { parent: tie.card.into() });
         let keys = json!({"parent": tie.card, "child": t.id});
-        changes.push(event(EventKind::Linked, trail.payload(keys, None, &[]), None));
+        changes.push(noted(EventKind::Linked, keys, trail));
     }
     if let Some(until) = tie.park {
         let park = [Change::SetStatus(Status::Scheduled)];
         let keys = json!({"until": until.0, "cause": tie.cause, "reason": trail.because});
-        changes.push(event(EventKind::Scheduled, trail.payload(keys, Some(seen), &park), None));
+        changes.push(changed(EventKind::Scheduled, keys, seen, &park, trail));
         changes.extend(park);
     }
     if !tie.link || trail.cause.is_some_and(Cause::is_provider_pressure) {
         let keys = json!({"card": tie.card, "reason": trail.because});
-        changes.push(event(EventKind::Signal, trail.payload(keys, None, &[]), None));
+        changes.push(noted(EventKind::Signal, keys, trail));
     }
     changes
 }
 
 /// A task without an open run that needs a person: a sticky block that names why.
 pub fn needs_person(seen: &Detail, why: &HandOver, assignee: Option<&str>, trail: &Trail<'_>) -> Vec<Change> {
-    let t = &seen.task;
+    to_person(seen, Vec::new(), None, why, assignee, trail)
+}
+
+fn to_person(
+    seen: &Detail,
+    freed: Vec<Change>,
+    run: Option<i64>,
+    why: &HandOver,
+    assignee: Option<&str>,
+    trail: &Trail<'_>,
+) -> Vec<Change> {
     let mut changes = vec![Change::SetStatus(Status::Blocked)];
-    if let Some(to) = assignee.filter(|to| t.assignee.as_deref() != Some(to)) {
-        changes.push(Change::Assign(Some(to.to_owned())));
-    }
-    let keys = json!({"reason": trail.because, "kind": Value::Null, "recurrences": t.block_recurrences, "cause": why});
-    let payload = trail.payload(keys, Some(seen), &changes);
-    if changes.len() > 1 {
-        let keys = json!({"assignee": assignee, "from": t.assignee});
-        changes.push(event(EventKind::Assigned, trail.payload(keys, None, &[]), None));
-    }
-    changes.push(event(EventKind::Blocked, payload, None));
+    let (assign, assigned) = reassigned(seen, assignee, trail).unzip();
+    changes.extend(assign);
+    changes.extend(freed);
+    let recurrences = seen.task.block_recurrences;
+    let keys =
+        json!({"reason": trail.because, "kind": Value::Null, "recurrences": recurrences, "cause": why});
+    let payload = trail.payload(keys, seen, &changes);
+    changes.extend(assigned);
+    changes.push(event(EventKind::Blocked, payload, run));
     changes
 }
 
 /// A card that waited in our queue and may go now.
 pub fn card_released(seen: &Detail, assignee: &str, trail: &Trail<'_>) -> Vec<Change> {
-    let t = &seen.task;
     let mut changes = vec![Change::SetStatus(Status::Ready)];
-    if t.assignee.as_deref() != Some(assignee) {
-        changes.push(Change::Assign(Some(assignee.to_owned())));
-    }
-    let payload = trail.payload(json!({}), Some(seen), &changes);
-    if changes.len() > 1 {
-        let keys = json!({"assignee": assignee, "from": t.assignee});
-        changes.push(event(EventKind::Assigned, trail.payload(keys, None, &[]), None));
-    }
+    let (assign, assigned) = reassigned(seen, Some(assignee), trail).unzip();
+    changes.extend(assign);
+    let payload = trail.payload(json!({}), seen, &changes);
+    changes.extend(assigned);
     changes.push(event(EventKind::Unblocked, payload, None));
     changes
 }
@@ -612,17 +600,9 @@ pub fn card_settled(
     summary: &str,
     trail: &Trail<'_>,
 ) -> Change {
-    let keys = json!({
-        "assignee": task.assignee, "status": Status::Done, "parents": [], "tenant": task.tenant,
-        "branch_name": Value::Null, "skills": Value::Null, "goal_mode": Value::Null,
-        "source_task": about.source, "blocker_type": about.blocker, "run_id": about.run,
-    });
-    let completed = json!({"result_len": 0, "summary": short(summary, 400)});
-    let first = |kind: EventKind, payload: Value| super::FirstEvent { kind, payload };
-    let events = vec![
-        first(EventKind::Created, trail.payload(keys, None, &[])),
-        first(EventKind::Completed, trail.payload(completed, None, &[])),
-    ];
+    let payload = payload(trail, json!({"result_len": 0, "summary": short(summary, 400)}));
+    let completed = super::FirstEvent { kind: EventKind::Completed, payload };
+    let events = vec![about.created(&Status::Done, &task, trail), completed];
     let done = Some(summary.to_owned());
     Change::AddAnother { id: id.into(), status: Status::Done, task: Box::new(task), events, done }
 }
@@ -638,7 +618,7 @@ pub fn moved(seen: &Detail, to: &str, without: &[&str], trail: &Trail<'_>) -> Ve
         vec![Change::Assign(Some(to.to_owned())), Change::SetFailures { count: 0, error: None }];
     changes.extend(unpinned(seen));
     let keys = json!({"assignee": to, "from": t.assignee, "reason": trail.because});
-    let payload = trail.payload(keys, Some(seen), &changes);
+    let payload = trail.payload(keys, seen, &changes);
     changes.push(event(EventKind::Assigned, payload, None));
     if seen.newest_run().is_some_and(|r| r.outcome.as_deref() == Some("rate_limited")) {
         changes.push(Change::PastRun {
@@ -667,48 +647,37 @@ pub fn set_free(seen: &Detail, without: &[&str], trail: &Trail<'_>) -> Vec<Chang
 
 /// Holds a task until a moment, whatever it waited for before. No claim may be on it.
 pub fn held(seen: &Detail, cause: &str, until: Time, trail: &Trail<'_>) -> Vec<Change> {
-    let mut changes = vec![Change::SetStatus(Status::Scheduled)];
     let keys = json!({"until": until.0, "cause": cause, "reason": trail.because});
-    let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event(EventKind::Scheduled, payload, None));
-    changes
+    told(vec![Change::SetStatus(Status::Scheduled)], EventKind::Scheduled, keys, None, seen, trail)
 }
 
 /// A parent taken off a task.
 pub fn unlinked(child: &str, parent: &str, trail: &Trail<'_>) -> Vec<Change> {
     let keys = json!({"parent": parent, "child": child});
-    vec![
-        Change::Unlink { parent: parent.into() },
-        event(EventKind::Unlinked, trail.payload(keys, None, &[]), None),
-    ]
+    vec![Change::Unlink { parent: parent.into() }, noted(EventKind::Unlinked, keys, trail)]
 }
 
 /// A parent put on a task without a change of its state, whatever that is.
 pub fn linked_as_is(child: &str, parent: &str, trail: &Trail<'_>) -> Vec<Change> {
     let keys = json!({"parent": parent, "child": child});
-    vec![
-        Change::Link { parent: parent.into() },
-        event(EventKind::Linked, trail.payload(keys, None, &[]), None),
-    ]
+    vec![Change::Link { parent: parent.into() }, noted(EventKind::Linked, keys, trail)]
 }
 
 /// A stopped task that waits for its parents again: `todo`, with nothing of its failure left.
 pub fn waits(seen: &Detail, trail: &Trail<'_>) -> Vec<Change> {
-    let mut changes = vec![Change::SetStatus(Status::Todo), Change::ForgetRun];
-    changes.push(Change::SetFailures { count: 0, error: None });
-    let payload = trail.payload(json!({"status": Status::Todo}), Some(seen), &changes);
-    changes.push(event(EventKind::Unblocked, payload, None));
-    changes
+    let reset = Change::SetFailures { count: 0, error: None };
+    let changes = vec![Change::SetStatus(Status::Todo), Change::ForgetRun, reset];
+    told(changes, EventKind::Unblocked, json!({"status": Status::Todo}), None, seen, trail)
 }
 
 /// The payload of a first event, with our part.
 pub fn payload(trail: &Trail<'_>, keys: Value) -> Value {
-    trail.payload(keys, None, &[])
+    trail.with_images(keys, None)
 }
 
 /// The event of a kind that `changes` to a task deserve, with the images an undo needs.
 pub fn changed(kind: EventKind, keys: Value, seen: &Detail, changes: &[Change], trail: &Trail<'_>) -> Change {
-    event(kind, trail.payload(keys, Some(seen), changes), None)
+    event(kind, trail.payload(keys, seen, changes), None)
 }
 
 /// A fact about a task that changes nothing of it.
@@ -720,7 +689,7 @@ pub fn noted(kind: EventKind, keys: Value, trail: &Trail<'_>) -> Change {
 pub fn put_back(row: BTreeMap<Column, Turn>, trail: &Trail<'_>) -> Vec<Change> {
     let told = row.iter().filter(|(column, _)| **column != Column::Body);
     let image = |of: &dyn Fn(&Turn) -> Option<Value>| -> Map<String, Value> {
-        told.clone().filter_map(|(column, turn)| Some((column.name().to_owned(), of(turn)?))).collect()
+        told.clone().filter_map(|(column, turn)| Some((column.as_str().to_owned(), of(turn)?))).collect()
     };
     let before = image(&|turn| turn.from.as_ref().map(|cell| json!(cell)));
     let after = image(&|turn| Some(json!(turn.to)));
@@ -730,7 +699,7 @@ pub fn put_back(row: BTreeMap<Column, Turn>, trail: &Trail<'_>) -> Vec<Change> {
 
 /// A fact about an attempt that changes nothing of it.
 pub fn noted_in(run: Option<i64>, kind: EventKind, keys: Value, trail: &Trail<'_>) -> Change {
-    event(kind, trail.payload(keys, None, &[]), run)
+    event(kind, payload(trail, keys), run)
 }
 
 // ---- what a worker or an operator does with the `board` program ----
@@ -765,7 +734,7 @@ pub fn claim(
     trail: &Trail<'_>,
 ) -> Vec<Change> {
     let keys = json!({"lock": lock, "expires": expires.0});
-    let payload = trail.payload(keys, None, &[]);
+    let payload = payload(trail, keys);
     vec![
         Change::TakeClaim { lock: lock.into(), expires, pid },
         Change::StartRun { profile },
@@ -776,7 +745,7 @@ pub fn claim(
 
 /// The worker of a claim that was made before it was started, recorded as the claim's own.
 pub fn taken_over(seen: &Detail, lock: &str, expires: Time, pid: i64, trail: &Trail<'_>) -> Vec<Change> {
-    let payload = trail.payload(json!({"lock": lock, "expires": expires.0}), None, &[]);
+    let payload = payload(trail, json!({"lock": lock, "expires": expires.0}));
     vec![
         Change::TakeClaim { lock: lock.into(), expires, pid: Some(pid) },
         Change::Fingerprint(UNVERIFIED.into()),
@@ -806,7 +775,6 @@ pub fn completed(
     summary: Option<&str>,
     trail: &Trail<'_>,
 ) -> Vec<Change> {
-    let t = &seen.task;
     let handed_on = summary.or(result);
     let mut changes = vec![
         Change::SetStatus(Status::Done),
@@ -815,28 +783,12 @@ pub fn completed(
         Change::SetBlock { kind: None, recurrences: 0 },
         Change::SetFailures { count: 0, error: None },
     ];
-    let run = match t.current_run {
-        Some(run) => {
-            changes.push(Change::EndRun {
-                run,
-                status: "done".into(),
-                outcome: "completed".into(),
-                summary: handed_on.map(str::to_owned),
-                error: None,
-                metadata: None,
-            });
-            Some(RunRef::Id(run))
-        }
-        None if handed_on.is_some() => {
-            let summary = handed_on.map(str::to_owned);
-            changes.push(Change::PastRun { outcome: "completed".into(), summary, metadata: None });
-            Some(RunRef::New)
-        }
-        None => None,
-    };
+    let is_told = seen.task.current_run.is_some() || handed_on.is_some();
+    let (end, run) = is_told.then(|| end_run(seen, "done", "completed", handed_on)).unzip();
+    changes.extend(end);
     let first_line = handed_on.and_then(|s| s.trim().lines().next()).map(|l| short(l, 400));
     let keys = json!({"result_len": result.map_or(0, |r| r.chars().count()), "summary": first_line});
-    let payload = trail.payload(keys, Some(seen), &changes);
+    let payload = trail.payload(keys, seen, &changes);
     changes.push(Change::AddEvent { kind: EventKind::Completed, payload, run });
     let promoted = |status: &str| Map::from_iter([("status".to_owned(), json!(status))]);
     let images = Some((promoted("todo"), promoted("ready")));
@@ -867,38 +819,36 @@ pub fn blocked(seen: &Detail, reason: &str, kind: Option<&str>, trail: &Trail<'_
         Change::ReleaseClaim,
         Change::SetBlock { kind: kind.map(str::to_owned), recurrences },
     ];
-    let (end, run) = end_blocked(t, reason);
+    let (end, run) = end_run(seen, "blocked", "blocked", Some(reason));
     changes.push(end);
-    let payload = trail.payload(keys, None, &[]);
+    let payload = payload(trail, keys);
     changes.push(Change::AddEvent { kind: kind_of_event, payload, run: Some(run) });
     changes
 }
 
-/// The end of the open run of a task that is blocked; where there is none, a run that keeps the reason.
-fn end_blocked(t: &Task, reason: &str) -> (Change, RunRef) {
-    let Some(run) = t.current_run else {
-        let past =
-            Change::PastRun { outcome: "blocked".into(), summary: Some(reason.into()), metadata: None };
-        return (past, RunRef::New);
-    };
-    let end = Change::EndRun {
-        run,
-        status: "blocked".into(),
-        outcome: "blocked".into(),
-        summary: Some(reason.into()),
-        error: None,
-        metadata: None,
-    };
-    (end, RunRef::Id(run))
+/// The end of the open run of a task; where there is none, a run that keeps what is said.
+fn end_run(seen: &Detail, status: &str, outcome: &str, summary: Option<&str>) -> (Change, RunRef) {
+    let (outcome, summary) = (outcome.into(), summary.map(str::to_owned));
+    match seen.task.current_run {
+        Some(run) => {
+            let status = status.into();
+            (Change::EndRun { run, status, outcome, summary, error: None, metadata: None }, RunRef::Id(run))
+        }
+        None => (Change::PastRun { outcome, summary, metadata: None }, RunRef::New),
+    }
+}
+
+/// What Hermes says of a new task.
+fn first_keys(status: &Status, task: &super::NewTask, parents: &[String]) -> Value {
+    json!({
+        "assignee": task.assignee, "status": status, "parents": parents, "tenant": task.tenant,
+        "branch_name": Value::Null, "skills": Value::Null, "goal_mode": Value::Null,
+    })
 }
 
 /// A new task's row and its `created` event.
 pub fn created(status: Status, task: super::NewTask, parents: &[String], trail: &Trail<'_>) -> Vec<Change> {
-    let keys = json!({
-        "assignee": task.assignee, "status": status, "parents": parents, "tenant": task.tenant,
-        "branch_name": Value::Null, "skills": Value::Null, "goal_mode": Value::Null,
-    });
-    let payload = trail.payload(keys, None, &[]);
+    let payload = payload(trail, first_keys(&status, &task, parents));
     let mut changes = vec![Change::AddTask { status, task: Box::new(task) }];
     changes.extend(parents.iter().map(|p| Change::Link { parent: p.clone() }));
     changes.push(event(EventKind::Created, payload, None));
@@ -912,9 +862,7 @@ pub fn linked(child: &Detail, parent: &super::Kin, trail: &Trail<'_>) -> Vec<Cha
         changes.push(Change::SetStatus(Status::Todo));
     }
     let keys = json!({"parent": parent.id, "child": child.task.id});
-    let payload = trail.payload(keys, Some(child), &changes);
-    changes.push(event(EventKind::Linked, payload, None));
-    changes
+    told(changes, EventKind::Linked, keys, None, child, trail)
 }
 
 /// Who decides about a task that its worker stopped.
@@ -941,7 +889,7 @@ pub fn stopped(seen: &Detail, reason: &str, decider: Decider<'_>, trail: &Trail<
         Change::ReleaseClaim,
         Change::SetBlock { kind: None, recurrences },
     ];
-    let (end, run) = end_blocked(t, reason);
+    let (end, run) = end_run(seen, "blocked", "blocked", Some(reason));
     changes.push(end);
     let mut keys = json!({"reason": reason, "kind": Value::Null, "recurrences": recurrences});
     let mut before = Vec::new();
@@ -949,19 +897,17 @@ pub fn stopped(seen: &Detail, reason: &str, decider: Decider<'_>, trail: &Trail<
         Decider::Card(card) if !seen.parents.iter().any(|p| p.id == card) => {
             before.push(Change::Link { parent: card.into() });
             let linked = json!({"parent": card, "child": t.id});
-            before.push(event(EventKind::Linked, trail.payload(linked, None, &[]), None));
+            before.push(noted(EventKind::Linked, linked, trail));
         }
         Decider::Card(_) => {}
         Decider::Person { why, assignee } => {
             keys["cause"] = json!(why);
-            if let Some(to) = assignee.filter(|to| t.assignee.as_deref() != Some(to)) {
-                changes.push(Change::Assign(Some(to.to_owned())));
-                let assigned = json!({"assignee": to, "from": t.assignee});
-                before.push(event(EventKind::Assigned, trail.payload(assigned, None, &[]), None));
-            }
+            let (assign, assigned) = reassigned(seen, assignee, trail).unzip();
+            changes.extend(assign);
+            before.extend(assigned);
         }
     }
-    let payload = trail.payload(keys, Some(seen), &changes);
+    let payload = trail.payload(keys, seen, &changes);
     changes.extend(before);
     changes.push(Change::AddEvent { kind: EventKind::Blocked, payload, run: Some(run) });
     changes
@@ -986,9 +932,7 @@ fn assigned_with(seen: &Detail, profile: &str, more: Option<Change>, trail: &Tra
         changes.push(Change::SetFailures { count: 0, error: None });
     }
     let keys = json!({"assignee": profile, "from": t.assignee});
-    let payload = trail.payload(keys, Some(seen), &changes);
-    changes.push(event(EventKind::Assigned, payload, None));
-    changes
+    told(changes, EventKind::Assigned, keys, None, seen, trail)
 }
 
 // ---- what the history says ----

@@ -4,68 +4,37 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use base::hash::fnv;
+use base::named_enum::named_enum;
 
-/// A column of a task's row that can be restored. Named as on the board.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "each is the column of its name")]
-pub enum Column {
-    Title,
-    Body,
-    Assignee,
-    Status,
-    Priority,
-    Result,
-    CompletedAt,
-    ClaimLock,
-    ClaimExpires,
-    WorkerPid,
-    WorkerStartedAt,
-    LastHeartbeatAt,
-    CurrentRunId,
-    ConsecutiveFailures,
-    LastFailureError,
-    BlockKind,
-    BlockRecurrences,
-    WorkspaceKind,
-    WorkspacePath,
-    ModelOverride,
-    ProviderOverride,
+named_enum! {
+    /// A column of a task's row that can be restored. Named as on the board.
+    #[allow(missing_docs, reason = "each is the column of its name")]
+    pub enum Column {
+        Title = "title",
+        Body = "body",
+        Assignee = "assignee",
+        Status = "status",
+        Priority = "priority",
+        Result = "result",
+        CompletedAt = "completed_at",
+        ClaimLock = "claim_lock",
+        ClaimExpires = "claim_expires",
+        WorkerPid = "worker_pid",
+        WorkerStartedAt = "worker_started_at",
+        LastHeartbeatAt = "last_heartbeat_at",
+        CurrentRunId = "current_run_id",
+        ConsecutiveFailures = "consecutive_failures",
+        LastFailureError = "last_failure_error",
+        BlockKind = "block_kind",
+        BlockRecurrences = "block_recurrences",
+        WorkspaceKind = "workspace_kind",
+        WorkspacePath = "workspace_path",
+        ModelOverride = "model_override",
+        ProviderOverride = "provider_override",
+    }
 }
 
 impl Column {
-    /// Its name on the board.
-    pub fn name(self) -> &'static str {
-        match self {
-            Column::Title => "title",
-            Column::Body => "body",
-            Column::Assignee => "assignee",
-            Column::Status => "status",
-            Column::Priority => "priority",
-            Column::Result => "result",
-            Column::CompletedAt => "completed_at",
-            Column::ClaimLock => "claim_lock",
-            Column::ClaimExpires => "claim_expires",
-            Column::WorkerPid => "worker_pid",
-            Column::WorkerStartedAt => "worker_started_at",
-            Column::LastHeartbeatAt => "last_heartbeat_at",
-            Column::CurrentRunId => "current_run_id",
-            Column::ConsecutiveFailures => "consecutive_failures",
-            Column::LastFailureError => "last_failure_error",
-            Column::BlockKind => "block_kind",
-            Column::BlockRecurrences => "block_recurrences",
-            Column::WorkspaceKind => "workspace_kind",
-            Column::WorkspacePath => "workspace_path",
-            Column::ModelOverride => "model_override",
-            Column::ProviderOverride => "provider_override",
-        }
-    }
-
-    /// The column of a name.
-    pub fn read(name: &str) -> Option<Column> {
-        serde_json::from_value(Value::String(name.to_owned())).ok()
-    }
-
     /// Whether it may hold this. A plan comes from a file that the operator or a program may have edited.
     pub fn takes(self, cell: &Cell) -> bool {
         match self {
@@ -169,9 +138,9 @@ mod tests {
     #[test]
     fn a_column_is_read_by_its_name_and_takes_what_fits() {
         for column in [Column::Title, Column::CurrentRunId, Column::ProviderOverride, Column::CompletedAt] {
-            assert_eq!(Column::read(column.name()), Some(column));
+            assert_eq!(Column::named(column.as_str()), Some(column));
         }
-        assert_eq!(Column::read("id"), None);
+        assert_eq!(Column::named("id"), None);
         assert!(!Column::Status.takes(&Cell::None) && Column::Status.takes(&Cell::Text("ready".into())));
         assert!(Column::WorkerPid.takes(&Cell::None) && !Column::WorkerPid.takes(&Cell::Text("1".into())));
         assert_eq!(Cell::read(&json!(["x"])), None);

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::{
-    Answer, Attendance, Attended, Begin, Board, BoardId, Comment, Detail, Entry, Event, History, Link,
-    Location, Mode, Outcome, Run, Shared, Status, Step, Task, Timeline,
+    Attendance, Attended, Board, BoardId, Comment, Detail, Entry, Event, History, Link, Location, Mode,
+    Outcome, Run, Shared, Status, Step, Task, Timeline,
 };
 use base::error::{Error, Result};
 use base::time::Time;
@@ -283,17 +283,6 @@ impl Board for KeptBoard {
 
     fn apply(&mut self, now: Time, steps: &[Step], patience: Duration) -> Result<Vec<Outcome>> {
         self.reads.borrow_mut().board.apply(now, steps, patience)
-    }
-
-    fn take_next(
-        &mut self,
-        now: Time,
-        of: &[Option<&str>],
-        begin: Begin<'_>,
-        patience: Duration,
-        answer: &mut dyn FnMut(&Detail) -> Answer,
-    ) -> Result<Option<(Detail, Outcome)>> {
-        self.reads.borrow_mut().board.take_next(now, of, begin, patience, answer)
     }
 }
 

@@ -174,7 +174,7 @@ pub fn claimer_pid(lock: &str) -> Option<i64> {
 }
 
 /// One attempt at a task.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Unique on its board.
     pub id: i64,
@@ -515,7 +515,7 @@ impl Detail {
             let birth = serde_json::from_value(trail.get("birth")?.clone()).ok()?;
             let run = self.runs.iter().find(|r| Some(r.id) == e.run);
             let has_blocked = run.is_some_and(|r| r.outcome.as_deref() == Some("blocked"));
-            Some(Recorded { pid: trail.get("pid")?.as_i64()?, birth, has_blocked })
+            Some(Recorded { run: e.run, pid: trail.get("pid")?.as_i64()?, birth, has_blocked })
         };
         claims.filter_map(recorded).collect()
     }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::discover::with_end;
 use crate::{BoardId, Location};
 use base::atomic_file::{beside, may_write};
 use base::error::{Error, Kind, Result};
+use base::snapshot::with_end;
 use base::time::{Time, words};
 use base::untrusted_file::{open, others_hand};
 

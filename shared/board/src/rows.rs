@@ -194,7 +194,7 @@ fn moved<R: Rows>(rows: &mut R, id: &str, change: &Change) -> Result<Option<Stri
         Change::PutBack(row) => {
             for (column, from) in row.iter().filter_map(|(c, turn)| Some((*c, turn.from.as_ref()?))) {
                 if let Some(is) = rows.cell(id, column)?.filter(|is| is != from) {
-                    return Ok(Some(format!("{} is {is} and was {from}", column.name())));
+                    return Ok(Some(format!("{} is {is} and was {from}", column.as_str())));
                 }
             }
             None
@@ -324,9 +324,9 @@ fn carry_out<R: Rows>(
         }
         Change::PutBack(row) => {
             if let Some((column, turn)) = row.iter().find(|(c, turn)| !c.takes(&turn.to)) {
-                return Ok(Err(format!("{} cannot be {}", column.name(), turn.to)));
+                return Ok(Err(format!("{} cannot be {}", column.as_str(), turn.to)));
             }
-            let to: Vec<_> = row.iter().map(|(c, turn)| (c.name(), To::from(&turn.to))).collect();
+            let to: Vec<_> = row.iter().map(|(c, turn)| (c.as_str(), To::from(&turn.to))).collect();
             rows.set(id, &to)?;
         }
         Change::ArchiveAnother { id, mark: _, payload } => {

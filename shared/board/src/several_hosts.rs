@@ -3,6 +3,7 @@
 use std::fmt;
 
 use base::error::{Error, Kind, Result};
+use base::quote::shell_word;
 use base::registry::HEAL;
 use base::time::{Time, words};
 use host::{Host, HostFacts};
@@ -238,8 +239,11 @@ impl Timeline {
 
 /// Why a board on a server is neither read nor written from which another one took over: what it says is old, and what it is told is lost.
 pub fn replaced(at: impl fmt::Display) -> Error {
-    let error = Error::new(Kind::Data, at, "this server is behind: it was replaced");
-    error.hint("stop it, and use the address of the server that took over")
+    let error = Error::new(Kind::Data, &at, "this server is behind: it was replaced");
+    let meant = format!("watchbill forget --db {}", shell_word(&at.to_string()));
+    error.hint(format!(
+        "stop it, and use the address of the server that took over; if this one is meant, as after a restore: `{meant}`"
+    ))
 }
 
 /// Says to a board that several hosts share that this one is there, as [`Board::attend`] does. `None` on a board of one host.

@@ -34,14 +34,7 @@ pub fn run(id: i64, profile: &str, outcome: Option<&str>) -> Run {
         outcome: outcome.map(str::to_owned),
         started_at: ago(1_300),
         ended_at: outcome.map(|_| ago(1_200)),
-        claim_lock: None,
-        worker_pid: None,
-        last_heartbeat_at: None,
-        error: None,
-        summary: None,
-        pin: Pin::default(),
-        route: None,
-        failed: Vec::new(),
+        ..Run::default()
     }
 }
 

@@ -17,7 +17,6 @@ pub use base::cause::Blocker;
 use base::names::{is_task_id, may_be_task_id};
 use base::quote;
 pub use base::quote::shell_word;
-use board::Task;
 pub use board::title::{KEY, PREFIX, blocker_in, guess_title, is_card_title, read_title};
 
 /// How the key of an incident's card begins: one card for many sources.
@@ -41,11 +40,6 @@ pub fn shown_id(id: &str) -> String {
 /// Whether a task with this key is an incident's card.
 pub fn is_incident(key: Option<&str>) -> bool {
     key.is_some_and(|k| k.starts_with(INCIDENT_KEY))
-}
-
-/// Whether a task is a distress card: see [`Task::is_card`].
-pub fn is_card(task: &Task) -> bool {
-    task.is_card()
 }
 
 /// The program with which this board is changed by hand, ready for a command line. `switched`: it would take another board where none

@@ -4,27 +4,19 @@
 //! `[BLOCKED]`, reassign, keep tasks tiny. A worker of Hermes 0.19 reads such a text from the AGENTS.md of a `dir:`
 //! workspace, the SOUL.md of its profile, or a skill; a task's own text reaches it only by `kanban_show`.
 
-/// Whose rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Who does a task.
-    Worker,
-    /// Who decides about stuck ones.
-    Orchestrator,
+use base::named_enum::named_enum;
+
+named_enum! {
+    /// Whose rules.
+    pub enum Role {
+        /// Who does a task.
+        Worker = "worker",
+        /// Who decides about stuck ones.
+        Orchestrator = "orchestrator",
+    }
 }
 
 impl Role {
-    /// Both.
-    pub const ALL: [Role; 2] = [Role::Worker, Role::Orchestrator];
-
-    /// Its word on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Role::Worker => "worker",
-            Role::Orchestrator => "orchestrator",
-        }
-    }
-
     /// The rules, Markdown with a newline at their end.
     pub fn text(self) -> &'static str {
         match self {
@@ -60,9 +52,9 @@ mod tests {
     fn short_enough_to_be_read_every_time() {
         for role in Role::ALL {
             let text = role.text();
-            assert!(text.lines().count() <= 60, "{}: {} lines", role.name(), text.lines().count());
-            assert!(text.lines().all(|l| l.chars().count() <= 120), "{}", role.name());
-            assert!(text.ends_with('\n') && !text.contains("````"), "{}", role.name());
+            assert!(text.lines().count() <= 60, "{}: {} lines", role.as_str(), text.lines().count());
+            assert!(text.lines().all(|l| l.chars().count() <= 120), "{}", role.as_str());
+            assert!(text.ends_with('\n') && !text.contains("````"), "{}", role.as_str());
         }
     }
 
@@ -84,7 +76,7 @@ mod tests {
             assert_eq!(text, role.text());
             let keys: Vec<&str> = head.lines().filter_map(|l| l.split(": ").next()).collect();
             assert_eq!(keys, ["name", "description"]);
-            assert!(head.contains(&format!("name: watchbill-{}\n", role.name())));
+            assert!(head.contains(&format!("name: watchbill-{}\n", role.as_str())));
         }
     }
 }

@@ -117,15 +117,6 @@ fn replace(lines: &[Line<'_>], at: &Section, scope: &Scope, eol: &str) -> String
         out.push_str(eol);
     }
     out.push_str(&kept);
-    // What closed a fence may have been part of the old fields; unclosed, it would swallow what follows.
-    let was_closed = at.end < lines.len() && section::open_fence(&lines[..at.end]).is_none();
-    if let Some(fence) = section::open_fence(&section::lines(&out)).filter(|_| was_closed) {
-        if !out.ends_with('\n') {
-            out.push_str(eol);
-        }
-        out.push_str(&fence);
-        out.push_str(eol);
-    }
     out.extend(lines[at.end..].iter().map(|l| l.raw));
     out
 }

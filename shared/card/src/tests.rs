@@ -66,7 +66,7 @@ fn titles_are_read_as_models_write_them() {
     let keyed = |key: &str| {
         let mut task = board::testing::detail("t_00000001", board::Status::Ready).task.clone();
         task.idempotency_key = Some(key.into());
-        is_card(&task)
+        task.is_card()
     };
     assert!(keyed("distress:incident:quota:7") && !keyed("nightly:1"));
 }

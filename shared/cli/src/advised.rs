@@ -9,10 +9,11 @@ use clap::error::ErrorKind;
 use crate::programs::BoardArgs;
 
 /// Commands of `hermes kanban` alone, each with the one file that advises it, for boards of Hermes only.
-static OF_HERMES: [(&str, &str); 7] = [
+static OF_HERMES: [(&str, &str); 8] = [
     ("specify", "policy/src/remedy.rs"),
     ("reclaim", "policy/src/cards/text.rs"),
     ("reclaim", "ops/src/explain/still.rs"),
+    ("schedule", "ops/src/explain/still.rs"),
     ("reclaim", "ops/src/explain/suggestions.rs"),
     ("dispatch", "ops/src/explain/suggestions.rs"),
     ("archive", "watch/src/route/notices.rs"),

@@ -12,7 +12,6 @@ use base::error::Result;
 use base::registry::BUDGET_CHECK;
 use base::time::Time;
 use board::{BoardId, Mode, Status};
-use card::is_card;
 use card::scope::lint::{Flaw, Policy, lint};
 use config::Config;
 use ops::report::{BoardReport, common_code, printable, say};
@@ -141,7 +140,7 @@ fn lint_board(id: &BoardId, config: &Config, only: Option<&str>) -> Result<Vec<L
     let rows = board.glance(&[Status::Running, Status::Ready])?;
     let asked = |id: &str| only.is_none_or(|only| only == id);
     let ids: Vec<String> =
-        rows.iter().filter(|t| asked(&t.id) && !is_card(t)).map(|t| t.id.clone()).collect();
+        rows.iter().filter(|t| asked(&t.id) && !t.is_card()).map(|t| t.id.clone()).collect();
     let all = board.look(&ids)?.into_iter().map(|d| Linted {
         task: d.task.id.clone(),
         title: d.task.title.clone(),

@@ -219,7 +219,7 @@ impl Stage {
 
     /// The open distress cards, in the order of their sources.
     fn cards(&self) -> Result<Vec<Detail>> {
-        let ids: Vec<String> = self.tasks()?.into_iter().filter(card::is_card).map(|t| t.id).collect();
+        let ids: Vec<String> = self.tasks()?.into_iter().filter(Task::is_card).map(|t| t.id).collect();
         let mut cards = self.board()?.look(&ids)?;
         cards.sort_by(|a, b| a.task.title.cmp(&b.task.title));
         Ok(cards)

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Value, json};
 
 use self::look::{Eyes, Origin};
-use super::{Common, Here, env, print, print_json, why};
+use super::{Common, Here, env, one_of, print, print_json, why};
 use ::board::Mode;
 use base::count::things;
 use base::error::{Kind, Result};
@@ -32,8 +32,8 @@ const SCHEMA: &str = "watchbill.doctor/1";
 )]
 pub(super) struct DoctorArgs {
     /// Exit with 1 for a finding of this severity or worse
-    #[arg(long, value_name = "SEVERITY", default_value = "error")]
-    fail_on: FailOn,
+    #[arg(long, value_name = "SEVERITY", default_value_t = Severity::Error, value_parser = one_of(&Severity::ALL, fails_on))]
+    fail_on: Severity,
     /// Read the metrics files of the watchers from this folder [default: that of their timers, else the state folder]
     #[arg(long, value_name = "DIR")]
     metrics: Option<PathBuf>,
@@ -44,12 +44,12 @@ pub(super) struct DoctorArgs {
     pub(super) common: Common,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum FailOn {
-    /// Something works less well than it could
-    Warning,
-    /// Tasks may stop, or work may be lost
-    Error,
+fn fails_on(severity: Severity) -> Option<&'static str> {
+    match severity {
+        Severity::Ok | Severity::Info => None,
+        Severity::Warning => Some("Something works less well than it could"),
+        Severity::Error => Some("Tasks may stop, or work may be lost"),
+    }
 }
 
 pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
@@ -125,11 +125,7 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
     found.push(doctor::versions(&look::versions(version)));
 
     let values = values(common, config, origin);
-    let fail = match args.fail_on {
-        FailOn::Warning => Severity::Warning,
-        FailOn::Error => Severity::Error,
-    };
-    let exit = u8::from(doctor::worst(&found) >= fail);
+    let exit = u8::from(doctor::worst(&found) >= args.fail_on);
     if args.bundle {
         let whole = bundle::whole(version, here.now, &found, &values, &bundled);
         print(&bundle::text(whole, env("HOME").as_deref()))?;

@@ -10,3 +10,13 @@ use rustix::io::Errno;
 pub(crate) fn hold(open: &File) -> bool {
     flock(open, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
 }
+
+/// An open file that is held in this process and in those which it gave the file to: so it is held as long as one of them has it open,
+/// however this process ends. Dropping it ends that in all of them.
+pub(crate) struct Inherited(pub(crate) File);
+
+impl Drop for Inherited {
+    fn drop(&mut self) {
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}

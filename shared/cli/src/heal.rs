@@ -81,10 +81,10 @@ fn as_text(config: &Config) -> String {
         // Writing to a text never fails.
         let _ = writeln!(out, "{check}");
         let _ = writeln!(out, "  rule: {}", rule(check, &config.detect));
-        let _ = writeln!(out, "  default: {}", check.default_action().name());
+        let _ = writeln!(out, "  default: {}", check.default_action().as_str());
         let _ = match instead(action, config) {
-            Some(instead) => writeln!(out, "  action: {}; {instead}", action.name()),
-            None => writeln!(out, "  action: {}", action.name()),
+            Some(instead) => writeln!(out, "  action: {}; {instead}", action.as_str()),
+            None => writeln!(out, "  action: {}", action.as_str()),
         };
     }
     out
@@ -95,7 +95,7 @@ fn as_json(config: &Config, version: &str) -> String {
         let action = config.heal.action(check);
         let living = if instead(action, config).is_some() { Action::Escalate } else { action };
         json!({
-            "name": check.name(), "cause": check.cause(), "rule": rule(check, &config.detect),
+            "name": check.as_str(), "cause": check.cause(), "rule": rule(check, &config.detect),
             "default_action": check.default_action(), "action": action, "action_if_alive": living,
         })
     };

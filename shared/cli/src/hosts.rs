@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Common;
@@ -342,8 +342,8 @@ impl Question {
             update(format!("the answer of watchbill {version} cannot be read: {why}"))
         };
         match serde_json::from_str(out) {
-            Ok(Depth(n)) if n > MAX_DEPTH => return Err(unread("too deep")),
-            Ok(Depth(_)) => {}
+            Ok(value) if depth(&value) > MAX_DEPTH => return Err(unread("too deep")),
+            Ok(_) => {}
             Err(e) => return Err(unread(&e.to_string())),
         }
         match serde_json::from_str(out) {
@@ -353,62 +353,12 @@ impl Question {
     }
 }
 
-/// How deep objects and lists lie in each other. It is read like a tree, of which nothing is kept: what no tree can be made of is an error.
-struct Depth(usize);
-
-impl<'de> Deserialize<'de> for Depth {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Depth, D::Error> {
-        d.deserialize_any(Deep)
-    }
-}
-
-struct Deep;
-
-impl<'de> Visitor<'de> for Deep {
-    type Value = Depth;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("any value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Depth, E> {
-        Ok(Depth(0))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Depth, E> {
-        Ok(Depth(0))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Depth, E> {
-        Ok(Depth(0))
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Depth, E> {
-        Ok(Depth(0))
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Depth, E> {
-        Ok(Depth(0))
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Depth, E> {
-        Ok(Depth(0))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Depth, A::Error> {
-        let mut most = 1;
-        while let Some(Depth(n)) = all.next_element()? {
-            most = most.max(n + 1);
-        }
-        Ok(Depth(most))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Depth, A::Error> {
-        let mut most = 1;
-        while let Some((_, Depth(n))) = all.next_entry::<Depth, Depth>()? {
-            most = most.max(n + 1);
-        }
-        Ok(Depth(most))
+/// How deep objects and lists lie in each other.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(all) => 1 + all.iter().map(depth).max().unwrap_or(0),
+        Value::Object(all) => 1 + all.values().map(depth).max().unwrap_or(0),
+        _ => 0,
     }
 }
 

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use self::ask::Terminal;
 use self::plan::Plan;
-use super::timers::{Action, As, Done, TimersArgs};
-use super::{Common, print, print_json};
+use super::timers::{Action, Done, TimersArgs, whose};
+use super::{Common, one_of, print, print_json};
 use ::board::{self, BoardId, Location, Mode, Status};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
@@ -24,6 +24,7 @@ use host::Host;
 use logs::provider;
 use ops::report::printable;
 use ops::setup::{Answers, Found, Gap, Receiver};
+use ops::timers::By;
 use policy::cards::writer::orchestrators;
 use policy::runtime::{self, Dispatcher};
 
@@ -52,8 +53,8 @@ pub(super) struct InitArgs {
     #[arg(long, value_name = "FILE")]
     tell_file: Option<PathBuf>,
     /// Who starts the watchers [default: the systemd that answers, of the machine for root, else of this user; else cron]
-    #[arg(long = "as", value_name = "WHO")]
-    by: Option<As>,
+    #[arg(long = "as", value_name = "WHO", value_parser = one_of(&By::ALL, whose))]
+    by: Option<By>,
     /// Write the configuration alone, and have nothing started
     #[arg(long, conflicts_with = "by")]
     no_timers: bool,
@@ -308,10 +309,8 @@ fn from_flags(args: &InitArgs, seen: &Seen) -> Result<Answers> {
     if let Some(receiver) = &answers.tell
         && let Some(old) = seen.config.notify.get(receiver.name())
     {
-        if let (Receiver::Url { url, .. }, Some(told)) = (receiver, &old.url)
-            && url != told
-        {
-            let what = format!("[notify.{}] url = {told:?}", receiver.name());
+        if let Some(told) = receiver.differs_from(old) {
+            let what = format!("[notify.{}] {told}", receiver.name());
             return Err(is_set("--tell", &what).hint("change it there, or add another [notify.NAME] table"));
         }
         answers.tell = None;

@@ -34,24 +34,33 @@ mod watcher;
 mod why;
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
 
 use ::board::discover::{self, Which};
 use ::board::{BoardId, Location};
 use ::coord::opencode::Opencode;
+use base::count::first_few;
 use base::error::{Error, Kind, Result};
+use base::quote;
 use base::time::Time;
 use config::{Config, Loaded};
 use host::Host;
 use logs::agents::Homes;
 use logs::cache::Cache;
 use ops::pass::{Tools, history};
-use ops::report::Loudness;
+use ops::report::{Loudness, say};
 use policy::Pass;
+
+/// Most boards that a line names.
+const MAX_NAMED: usize = 4;
 
 /// Flags every program has.
 #[derive(Debug, Clone, Args)]
@@ -116,8 +125,21 @@ struct WatcherArgs {
 }
 
 impl Common {
+    /// The flags that lead another program to the same boards, at the same time.
+    fn same_boards(&self) -> Vec<OsString> {
+        let mut words = Vec::new();
+        let mut flag = |name: &str, value: &Path| words.extend([name.into(), value.into()]);
+        self.db.iter().for_each(|db| flag("--db", db));
+        self.board.iter().for_each(|slug| flag("--board", Path::new(slug)));
+        self.hermes_root.iter().for_each(|root| flag("--hermes-root", root));
+        self.config.iter().for_each(|file| flag("--config", file));
+        self.now.iter().for_each(|now| flag("--now", Path::new(&now.0.to_string())));
+        words
+    }
+
     fn loudness(&self) -> Loudness {
-        Loudness { json: self.json, verbose: self.verbose, quiet: self.quiet }
+        let watched = std::io::stderr().is_terminal();
+        Loudness { json: self.json, verbose: self.verbose, quiet: self.quiet, watched }
     }
 
     fn load(&self) -> Result<Loaded> {
@@ -139,6 +161,15 @@ impl Common {
     }
 
     fn boards_and(&self, seen: BTreeSet<PathBuf>, config: &Config) -> Result<Vec<BoardId>> {
+        let (which, found) = self.found(seen, config)?;
+        // Else each pass of a timer would say it, and cron would mail it.
+        if std::io::stderr().is_terminal() {
+            self.tell_of_another(&which, &found);
+        }
+        Ok(found)
+    }
+
+    fn found(&self, seen: BTreeSet<PathBuf>, config: &Config) -> Result<(Which, Vec<BoardId>)> {
         let which = Which {
             db: self.located()?,
             board: self.board.clone(),
@@ -146,7 +177,24 @@ impl Common {
             configured: config.board.db.clone(),
             seen,
         };
-        discover::find(&which, &env).map_err(|missing| stored_elsewhere(&which, missing))
+        let found = discover::find(&which, &env).map_err(|missing| stored_elsewhere(&which, missing))?;
+        Ok((which, found))
+    }
+
+    /// Says once which boards are taken in the place of the one that `HERMES_KANBAN_BOARD` names and that is not there.
+    fn tell_of_another(&self, which: &Which, taken: &[BoardId]) {
+        static IS_SAID: AtomicBool = AtomicBool::new(false);
+        let passed_over = discover::passed_over(which, &env).filter(|_| !self.quiet);
+        let Some((root, name)) = passed_over.filter(|_| !IS_SAID.swap(true, Ordering::Relaxed)) else {
+            return;
+        };
+        let names = first_few(MAX_NAMED, discover::names(taken).into_iter());
+        let what = format!(
+            "there is no board {} in {}; as Hermes would, this takes what it takes without that variable: {names}",
+            quote::inline(&name, 64),
+            root.display()
+        );
+        let _ = say(&mut std::io::stderr().lock(), '4', "HERMES_KANBAN_BOARD", &what);
     }
 
     /// The boards of `--db`.
@@ -285,6 +333,16 @@ fn is_not_text(name: &str) -> bool {
 
 fn env(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|v| !v.is_empty())
+}
+
+/// Reads one of these by its name. `about` is what the help says of it; one without that is not accepted.
+fn one_of<T>(all: &'static [T], about: fn(T) -> Option<&'static str>) -> impl TypedValueParser<Value = T>
+where
+    T: Display + Copy + Send + Sync,
+{
+    let shown = all.iter().filter_map(|one| Some(PossibleValue::new(one.to_string()).help(about(*one)?)));
+    let named = |name: String| all.iter().copied().find(|one| one.to_string() == name);
+    PossibleValuesParser::new(shown).try_map(move |name| named(name).ok_or("none of these"))
 }
 
 fn parse_time(s: &str) -> std::result::Result<Time, String> {

@@ -103,7 +103,7 @@ pub(super) fn write(file: &Path, flag: &str, text: &str) -> Result<()> {
     let at = format!("{flag}{}", file.display());
     let wrong = |e: &std::io::Error| {
         let kind = if e.kind() == std::io::ErrorKind::PermissionDenied { Kind::Permission } else { Kind::Io };
-        Error::new(kind, &at, e).hint("name a file in a folder you can write")
+        Error::unwritten(kind, &at, e)
     };
     if let Some(why) = is_no_page(file) {
         return Err(Error::new(Kind::Usage, &at, why).hint("name a file of its own for the page"));

@@ -96,6 +96,10 @@ pub(super) fn unpause(args: &UnpauseArgs) -> Result<u8> {
     let (mut said, patience) = (Said::default(), config.board.busy_timeout);
     for id in meant(common, &config)? {
         let Some(was) = id.pause(patience)? else {
+            // Fails where a file could not be seen.
+            if id.file().is_some() {
+                id.set_pause(None, patience)?;
+            }
             said.board(&id, None, "was not paused");
             continue;
         };
@@ -105,8 +109,21 @@ pub(super) fn unpause(args: &UnpauseArgs) -> Result<u8> {
             said.board(&id, Some(&was), &line);
             continue;
         }
-        id.set_pause(None, patience)?;
-        said.board(&id, None, &format!("goes on (was: {})", was.words(now)));
+        match was.is_move() {
+            true => id.end_move(None, patience)?,
+            false => id.set_pause(None, patience)?,
+        }
+        let was = was.words(now);
+        match id.pause_in_force(now, patience)? {
+            None => said.board(&id, None, &format!("goes on (was: {was})")),
+            Some(left) => {
+                let (end, of_folder) = (shell_word(&id.address()), left.words(now));
+                let line = format!(
+                    "ended: {was}; its folder stays {of_folder}; `watchbill unpause --db {end}` once more ends that"
+                );
+                said.board(&id, Some(&left), &line);
+            }
+        }
     }
     said.print(common, now)
 }

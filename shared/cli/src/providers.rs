@@ -13,7 +13,6 @@ use base::count::times;
 use base::error::Result;
 use base::time::{Time, words};
 use board::{Detail, Mode, Status};
-use card::is_card;
 use logs::cache::Cache;
 use logs::provider::Id;
 use logs::provider::ledger::{Entry, RETRIED, State};
@@ -124,7 +123,7 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<u8> {
         let mut board = tools.open(&id, Mode::Look)?;
         pass::look::around(&mut *board, &mut tools, |world, pass| {
             let rows = world.board.glance(&Status::OPEN)?;
-            let waits = rows.iter().filter(|t| t.status == Status::Scheduled && !is_card(t));
+            let waits = rows.iter().filter(|t| t.status == Status::Scheduled && !t.is_card());
             let waits: Vec<String> = waits.map(|t| t.id.clone()).collect();
             let waiting = world.board.look(&waits)?;
             let suspects = world.board.look(&reach::suspects(&rows))?;
@@ -281,7 +280,7 @@ fn table(rows: &[Row], now: Time) -> String {
     for r in rows {
         let e = r.entry.as_ref();
         let until =
-            e.filter(|_| r.state.is_held() && r.state != State::GivenUp).map(|e| e.until.local_minute());
+            e.filter(|_| r.state.is_held() && r.state != State::GivenUp).map(|e| e.until.local_moment(now));
         let unreached = r.unreached.as_ref().filter(|_| r.is_unreached());
         let silent = |u: &Unreached| {
             let since = words(now.since(u.since));

@@ -63,8 +63,8 @@ pub(super) fn run(args: &ReplayArgs, version: &str) -> Result<u8> {
     // The variable names the policy in force.
     let in_variable = env("WATCHBILL_CONFIG").map(PathBuf::from);
     if common.config.is_none() || common.config == in_variable {
-        return Err(Error::new(Kind::Usage, "replay", "name the configuration to try: --config NEW.toml")
-            .hint("a copy of your configuration with what you want to try"));
+        return Err(Error::new(Kind::Usage, "--config", "names no configuration to try")
+            .hint("--config NEW.toml, a copy of your configuration with what you want to try"));
     }
     let now = common.now.unwrap_or_else(Time::of_clock);
     let since = since::read(&args.since, now)?;
@@ -96,13 +96,13 @@ pub(super) fn run(args: &ReplayArgs, version: &str) -> Result<u8> {
     }
     if passes == 0 && unreadable == 0 {
         let what = format!("nothing is kept of the passes since {since}: nothing to replay");
-        return Err(Error::new(Kind::Partial, "replay", what)
+        return Err(Error::new(Kind::Partial, "", what)
             .hint("watchers keep what they saw from now on; --since reaches further back, up to 31 days"));
     }
     if unreadable > 0 {
         let kept = things_or(unreadable, "pass was", "passes were");
         let what = format!("{kept} kept by another version and cannot be replayed");
-        return Err(Error::new(Kind::Partial, "replay", what));
+        return Err(Error::new(Kind::Partial, "", what));
     }
     Ok(0)
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
@@ -174,15 +174,7 @@ impl RunArgs {
 
     /// A command for the same boards.
     fn command(&self, name: &str) -> Vec<OsString> {
-        let common = &self.common;
-        let mut words = vec![name.into()];
-        let mut flag = |name: &str, value: &Path| words.extend([name.into(), value.into()]);
-        common.db.iter().for_each(|db| flag("--db", db));
-        common.board.iter().for_each(|slug| flag("--board", Path::new(slug)));
-        common.hermes_root.iter().for_each(|root| flag("--hermes-root", root));
-        common.config.iter().for_each(|file| flag("--config", file));
-        common.now.iter().for_each(|now| flag("--now", Path::new(&now.0.to_string())));
-        words
+        std::iter::once(name.into()).chain(self.common.same_boards()).collect()
     }
 
     /// Has the page written by a process of its own, and gives its exit code. What it could not look at no watcher could: that is told

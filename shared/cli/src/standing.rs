@@ -179,13 +179,18 @@ impl OneBoard {
     /// What it asks of a person beside what `doctor` finds, with what is counted of it; `None` where it cannot be read.
     pub(super) fn asks(&self) -> Option<(Vec<Need>, BoardNow)> {
         let summary = self.summary.as_ref().ok()?;
-        let (mut needs, mut now) = (needs::of_board(summary), BoardNow::of(summary));
-        let pause = self.pause.as_ref();
-        // What waits on a board that was moved goes on where it is now.
-        if pause.is_some_and(Pause::is_move) {
-            now.due = 0;
-        }
-        needs.extend(pause.and_then(|pause| needs::of_pause(summary, pause, &self.address)));
+        let mut now = BoardNow::of(summary);
+        let needs = match self.pause.as_ref() {
+            // What waits on a board that was moved goes on where it is now.
+            Some(pause) if pause.is_move() => {
+                now.due = 0;
+                needs::of_move(summary, pause, &self.address).into_iter().collect()
+            }
+            pause => {
+                let paused = pause.and_then(|pause| needs::of_pause(summary, pause, &self.address));
+                needs::of_board(summary).into_iter().chain(paused).collect()
+            }
+        };
         Some((needs, now))
     }
 }

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::doctor::look::{Eyes, cron_runs, spawns};
-use super::{Common, Here, env, print, print_json};
+use super::{Common, Here, env, one_of, print, print_json};
 use ::coord::opencode::Opencode;
 use base::count::pick;
 use base::error::{Error, Kind, Result};
@@ -51,8 +51,8 @@ pub(super) struct TimersArgs {
     /// The action
     pub(super) action: Action,
     /// Schedule with this [default: the systemd that answers, of the machine for root, else of this user; else cron]
-    #[arg(long = "as", value_name = "WHO")]
-    pub(super) by: Option<As>,
+    #[arg(long = "as", value_name = "WHO", value_parser = one_of(&By::ALL, whose))]
+    pub(super) by: Option<By>,
     /// Print what would be done, and change nothing
     #[arg(short = 'n', long)]
     pub(super) dry_run: bool,
@@ -76,24 +76,12 @@ pub(super) enum Action {
     Remove,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum As {
-    /// The systemd of this user
-    User,
-    /// The systemd of the machine
-    System,
-    /// The crontab of this user
-    Cron,
-}
-
-impl From<As> for By {
-    fn from(who: As) -> By {
-        match who {
-            As::User => By::User,
-            As::System => By::System,
-            As::Cron => By::Cron,
-        }
-    }
+pub(super) fn whose(by: By) -> Option<&'static str> {
+    Some(match by {
+        By::User => "The systemd of this user",
+        By::System => "The systemd of the machine",
+        By::Cron => "The crontab of this user",
+    })
 }
 
 pub(super) fn run(args: &TimersArgs) -> Result<u8> {
@@ -123,7 +111,7 @@ pub(super) struct Plan {
 impl Plan {
     /// `notify`: there are people to be told.
     pub(super) fn of(args: &TimersArgs, config: &Config, notify: bool) -> Result<Plan> {
-        let by = args.by.map_or_else(choose, |by| Ok(by.into()))?;
+        let by = args.by.map_or_else(choose, Ok)?;
         let wanted = wanted(args, by, config, notify)?;
         let folder = folder(args, by)?;
         let changes = install::install(by, folder.as_deref(), &wanted)?;
@@ -190,9 +178,9 @@ fn remove(args: &TimersArgs) -> Result<u8> {
     let is_root = rustix::process::geteuid().is_root();
     let mut unread = None;
     let all = match args.by {
-        Some(by) => vec![one(by.into())?],
+        Some(by) => vec![one(by)?],
         // Where there is no cron there is nothing of Watchbill in it. Units of the machine are root's to remove.
-        None => [By::User, By::System, By::Cron]
+        None => By::ALL
             .into_iter()
             .filter(|by| *by != By::System || is_root || args.unit_dir.is_some())
             .filter_map(|by| match one(by) {
@@ -206,7 +194,7 @@ fn remove(args: &TimersArgs) -> Result<u8> {
     };
     let mut some: Vec<_> = all.into_iter().filter(|(_, changes)| !changes.is_empty()).collect();
     if some.is_empty() && unread.is_none() {
-        some.push((args.by.map_or(By::User, By::from), Vec::new()));
+        some.push((args.by.unwrap_or(By::User), Vec::new()));
     }
     let codes =
         some.iter().map(|(by, changes)| carry_out(args, *by, changes, None)).collect::<Result<Vec<_>>>()?;

@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, Timespec, Timestamps};
+use rustix::io::Errno;
 
 use base::atomic_file::beside;
 use base::error::{Error, Kind, Result};
@@ -141,7 +142,10 @@ fn lock(folder: &Path, name: &str) -> Result<Lock> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let is_new = !place.exists();
     let file = rustix::fs::open(&place, flags, Mode::from_raw_mode(0o600)).map_err(|e| wrong(&e.into()))?;
-    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|e| {
+        if e != Errno::WOULDBLOCK {
+            return wrong(&e.into());
+        }
         let busy = Error::new(Kind::Busy, place.display(), "another pass is telling the targets");
         busy.hint(format!("where that hangs, `fuser -v {}` names it", place.display()))
     })?;

@@ -232,17 +232,7 @@ impl Asked<'_> {
 
 /// When a pass began, as its name says: `20261121T031205Z-...`.
 fn begun(pass: &str) -> Option<Time> {
-    let at = pass.get(..16).filter(|at| at.is_ascii())?;
-    let (day, clock) = (at.get(..8)?, at.get(9..15)?);
-    Time::parse(&format!(
-        "{}-{}-{}T{}:{}:{}Z",
-        &day[..4],
-        &day[4..6],
-        &day[6..],
-        &clock[..2],
-        &clock[2..4],
-        &clock[4..]
-    ))
+    Time::parse_compact(pass.get(..16)?)
 }
 
 #[cfg(test)]

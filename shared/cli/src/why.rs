@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Common, Here, env, print, print_json};
 use ::board::kept::Kept;
-use ::board::{BoardId, find};
+use ::board::{BoardId, discover, find};
 use base::error::{Error, Kind, Result};
 use base::time::Time;
 use config::Loaded;
@@ -79,6 +79,7 @@ pub(super) fn lens<'a>(common: &Common, here: &'a Here, loaded: &'a Loaded) -> L
         now: here.now,
         clock_given: here.clock_given,
         by_file: !common.db.is_empty() || common.hermes_root.is_some(),
+        root: discover::root(None, &env),
         memory: Cache::place(&env),
         kept: Kept::default(),
         pages: false,

@@ -33,7 +33,7 @@ pub(super) fn toml(loaded: &mut Loaded, place: &Place<'_>, table: &Spanned<DeVal
         let text = value.get_ref().as_str();
         let Some(action) = text.and_then(Action::named) else {
             let is = text.map_or_else(|| kind(value.get_ref()).to_owned(), quoted);
-            let what = format!("{full}.{:?} is {is}{ALLOWED}{}", check.name(), allowed());
+            let what = format!("{full}.{:?} is {is}{ALLOWED}{}", check.as_str(), allowed());
             return Err(place.error(Some(value.span()), what));
         };
         // Only what differs is kept, so that two ways to say one thing are one configuration.
@@ -41,20 +41,20 @@ pub(super) fn toml(loaded: &mut Loaded, place: &Place<'_>, table: &Spanned<DeVal
         if action != check.default_action() {
             loaded.config.heal.health_actions.insert(check, action);
         }
-        loaded.origin.insert(format!("{full}.{}", check.name()), place.path.display().to_string());
+        loaded.origin.insert(format!("{full}.{}", check.as_str()), place.path.display().to_string());
     }
     Ok(())
 }
 
 fn allowed() -> String {
-    let [resume, escalate, ignore] = Action::ALL.map(|a| format!("{:?}", a.name()));
+    let [resume, escalate, ignore] = Action::ALL.map(|a| format!("{:?}", a.as_str()));
     format!("{resume}, {escalate} or {ignore}")
 }
 
 fn near(name: &str) -> String {
-    let names = Check::ALL.map(|check| check.name().to_lowercase());
+    let names = Check::ALL.map(|check| check.as_str().to_lowercase());
     match nearest(name, names.iter().map(String::as_str).zip(Check::ALL)) {
-        Some(check) => format!("did you mean {:?}?", check.name()),
+        Some(check) => format!("did you mean {:?}?", check.as_str()),
         None => "heal --list-checks shows the names".into(),
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn sample() -> String {
         allowed()
     );
     for check in Check::ALL {
-        out.push_str(&format!("#{:?} = {:?}\n", check.name(), check.default_action().name()));
+        out.push_str(&format!("#{:?} = {:?}\n", check.as_str(), check.default_action().as_str()));
     }
     out
 }

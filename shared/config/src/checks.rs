@@ -1,13 +1,11 @@
 //! The names of the health checks, and what becomes of their alerts where nothing is configured. Their rules are `health`'s.
 
-use std::fmt;
-
-use super::named_enum::named_enum;
+use base::named_enum::named_enum;
 
 named_enum! {
     /// One check. In the order of claudectl's table, which settles which of two equally bad alerts comes first. The
     /// names are those that claudectl and alkdev hub write.
-    enum Check {
+    pub enum Check {
         /// No progress for long.
         Stalled = "Stalled",
         /// One call fails again and again.
@@ -39,7 +37,7 @@ named_enum! {
 
 named_enum! {
     /// What becomes of an alert.
-    enum Action {
+    pub enum Action {
         /// The worker is stopped and its task goes back into the queue; only where stopping is allowed, else as
         /// `Escalate`.
         Resume = "resume",
@@ -70,12 +68,6 @@ impl Check {
 
     /// What stands on a board where it acted: `health:Loop detected`.
     pub fn cause(self) -> String {
-        format!("health:{}", self.name())
-    }
-}
-
-impl fmt::Display for Check {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        format!("health:{}", self.as_str())
     }
 }

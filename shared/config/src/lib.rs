@@ -3,7 +3,7 @@
 //!
 //! Lowest first: defaults; `/etc/watchbill/config.toml`; `$XDG_CONFIG_HOME/watchbill/config.toml` (else
 //! `~/.config`); a file named by `--config` or `WATCHBILL_CONFIG` in the place of both;
-//! `WATCHBILL_<SECTION>_<KEY>` variables (not for the tables by name). Flags come later, in the command line. Layers merge key by key.
+//! `WATCHBILL_<SECTION>_<KEY>` variables (one for a table by name is refused). Flags come later, in the command line. Layers merge key by key.
 //! Every failure is [`Kind::Config`], one line.
 
 mod actions;
@@ -14,7 +14,6 @@ mod headers;
 mod keys;
 mod matches;
 mod merge;
-mod named_enum;
 mod place;
 pub mod quiet_hours;
 mod rules;
@@ -27,12 +26,13 @@ mod tables;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 
 pub use self::keys::KeyInfo;
 pub use self::matches::{MatchKeys, MatchPlace};
-pub use self::merge::variables;
+pub use self::merge::{ignored, variables};
 pub use self::place::without_values;
 pub use self::quiet_hours::QuietHours;
 pub use self::sample::{keys, sample};
@@ -175,18 +175,22 @@ pub fn user_file(env: &Env) -> Option<PathBuf> {
     Some(xdg.or_else(home)?.join("watchbill/config.toml"))
 }
 
+type Length = fn(&Config) -> Duration;
+
+/// Lengths of time of which the first may not be longer than the second.
+const PAIRS: [[(&str, Length); 2]; 6] = [
+    [("heal.backoff", |c| c.heal.backoff), ("heal.backoff_max", |c| c.heal.backoff_max)],
+    [("heal.storm_probe", |c| c.heal.storm_probe), ("heal.storm_probe_max", |c| c.heal.storm_probe_max)],
+    [("heal.hold", |c| c.heal.hold), ("heal.hold_max", |c| c.heal.hold_max)],
+    [("board.claim_ttl", |c| c.board.claim_ttl), ("heal.claim_ceiling", |c| c.heal.claim_ceiling)],
+    [("budget.tree_limit", |c| c.budget.tree_limit), ("budget.trees_limit", |c| c.budget.trees_limit)],
+    [("detect.session_stall", |c| c.detect.session_stall), ("detect.stall", |c| c.detect.stall)],
+];
+
 /// Pairs that each lie in their own range and still cannot work together.
 fn contradictions(loaded: &Loaded) -> Result<()> {
-    let Config { board: b, heal: h, budget: g, detect: d, .. } = &loaded.config;
-    let pairs = [
-        ("heal.backoff", h.backoff, "heal.backoff_max", h.backoff_max),
-        ("heal.storm_probe", h.storm_probe, "heal.storm_probe_max", h.storm_probe_max),
-        ("heal.hold", h.hold, "heal.hold_max", h.hold_max),
-        ("board.claim_ttl", b.claim_ttl, "heal.claim_ceiling", h.claim_ceiling),
-        ("budget.tree_limit", g.tree_limit, "budget.trees_limit", g.trees_limit),
-        ("detect.session_stall", d.session_stall, "detect.stall", d.stall),
-    ];
-    for (low, n, high, max) in pairs {
+    for [(low, n), (high, max)] in PAIRS {
+        let (n, max) = (n(&loaded.config), max(&loaded.config));
         if n <= max {
             continue;
         }

@@ -8,10 +8,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::Loaded;
 use super::headers::{MATCH, misplaced};
-use super::named_enum::named_enum;
 use super::place::{ALLOWED, Place, kind, quoted, shown};
 use base::cause::Cause;
 use base::error::Result;
+use base::named_enum::named_enum;
 use base::names::is_profile;
 
 const KEYS: [&str; 5] = ["regex", "cause", "logs", "profiles", "place"];
@@ -48,7 +48,7 @@ const MAX_DEPTH: u32 = 50;
 
 named_enum! {
     /// Where a line must stand to be what an attempt ended on.
-    enum MatchPlace {
+    pub enum MatchPlace {
         /// Among the last lines.
         End = "end",
         /// Wherever it stands in the attempt.

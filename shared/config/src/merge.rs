@@ -1,6 +1,6 @@
 //! Lays one source of values over what is there already.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use toml::de::DeTable;
@@ -9,7 +9,7 @@ use super::keys::KeyInfo;
 use super::place::{Place, kind, nearest, shown};
 use super::rules::Given;
 use super::sections::{KEYS, SECTIONS};
-use super::{Env, Loaded, actions, headers, matches, tables};
+use super::{Config, Env, Loaded, actions, headers, matches, tables};
 use base::error::{Error, Kind, Result};
 
 /// Most bytes of a key that a message shows.
@@ -73,7 +73,10 @@ pub(super) fn notify(loaded: &mut Loaded, path: &Path, text: &str) -> Result<()>
     tables.map_or(Ok(()), |(_, tables)| tables::toml(loaded, &Place { path, text }, headers::NOTIFY, tables))
 }
 
-/// Lays the `WATCHBILL_<SECTION>_<KEY>` variables of `env` over `loaded`. Others are not ours.
+/// How the names of our variables begin.
+const PREFIX: &str = "WATCHBILL_";
+
+/// Lays the `WATCHBILL_<SECTION>_<KEY>` variables of `env` over `loaded`. Of others [`ignored`] tells.
 pub(super) fn env(loaded: &mut Loaded, env: &Env) -> Result<()> {
     for (name, value) in env {
         let Some((name, section, key)) = split(name) else { continue };
@@ -101,10 +104,69 @@ pub fn variables(env: &Env) -> Vec<(String, String)> {
     set.collect()
 }
 
+/// What our programs set and read themselves, without the beginning.
+const OWN: [&str; 12] = [
+    "CLAIM",
+    "CONFIG",
+    "DB",
+    "HARNESS",
+    "PASS",
+    "PROFILE",
+    "PROMPT_FILE",
+    "RUN",
+    "TASK",
+    "TEXT",
+    "TITLE",
+    "WORKSPACE",
+];
+/// How the names begin of those that our tests set.
+const TEST: &str = "TEST_";
+
+/// The variables of `env` that are called like ours and set nothing, each with what to do about it where that is known.
+pub fn ignored(env: &Env, config: &Config) -> Vec<(String, Option<String>)> {
+    let one = |name: &OsString| {
+        let name = name.to_str()?;
+        let rest = name.strip_prefix(PREFIX)?;
+        let is_known = split(OsStr::new(name)).is_some() || OWN.contains(&rest) || rest.starts_with(TEST);
+        if is_known || is_named(config, name) {
+            return None;
+        }
+        if let Some(section) = of_table(rest) {
+            let todo = match section {
+                headers::NOTIFY => {
+                    "write the key into the file, or name this variable there as url_env or token_env"
+                }
+                _ => "write the key into the file",
+            };
+            return Some((shown(name), Some(format!("no variable sets a key of [{section}.NAME]: {todo}"))));
+        }
+        let keys: Vec<String> = KEYS.iter().map(|k| format!("{}_{}", k.section, k.key)).collect();
+        let near = nearest(&rest.to_lowercase(), keys.iter().map(String::as_str).zip(KEYS));
+        Some((shown(name), near.map(|key| format!("did you mean {}? Else unset it", key.variable()))))
+    };
+    env.keys().filter_map(one).collect()
+}
+
+/// Whether a target has its URL or its token in this variable.
+fn is_named(config: &Config, name: &str) -> bool {
+    config.notify.values().flat_map(|t| [&t.url_env, &t.token_env]).flatten().any(|named| named == name)
+}
+
+/// The section of tables by name that a variable is meant for, by the end of its name: `NOTIFY_PHONE_URL`.
+fn of_table(rest: &str) -> Option<&'static str> {
+    let rest = rest.to_lowercase();
+    let is_meant = |section: &&str| {
+        let entry = rest.strip_prefix(*section).and_then(|rest| rest.strip_prefix('_'));
+        let has = |key: &&str| entry.is_some_and(|e| e.strip_suffix(*key).is_some_and(|e| e.ends_with('_')));
+        tables::keys(section).iter().any(has)
+    };
+    headers::BY_NAME.into_iter().find(is_meant)
+}
+
 /// Takes the name of a variable apart, if the variable is one of Watchbill.
 fn split(name: &OsStr) -> Option<(&str, &'static str, &str)> {
     let name = name.to_str()?;
-    let rest = name.strip_prefix("WATCHBILL_")?;
+    let rest = name.strip_prefix(PREFIX)?;
     SECTIONS.iter().find_map(|(section, _)| {
         let key = rest.strip_prefix(section.to_uppercase().as_str())?.strip_prefix('_')?;
         Some((name, *section, key))

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, Days, Local, MappedLocalTime, NaiveDate, NaiveTime, TimeDelta, TimeZone, Timelike};
+use chrono::{DateTime, Days, Local, MappedLocalTime, NaiveDate, NaiveTime, TimeDelta, TimeZone};
 use serde::{Serialize, Serializer};
 
 use base::time::Time;
@@ -33,21 +33,26 @@ impl QuietHours {
     }
 
     fn until_in<Z: TimeZone>(&self, now: Time, zone: &Z) -> Option<Time> {
-        let here = DateTime::from_timestamp(now.0, 0)?.with_timezone(zone);
-        let left = self.left(here.num_seconds_from_midnight())?;
-        // The clock may be put forward or back before the end, so the end is looked up by its own name.
-        let end = here.naive_local().checked_add_signed(TimeDelta::seconds(left.into()))?;
-        let end = zone.from_local_datetime(&end);
-        let ends = [end.clone().earliest(), end.latest()].into_iter().flatten().map(|t| Time(t.timestamp()));
-        Some(ends.filter(|t| *t > now).min().unwrap_or(now.plus(left.into())))
+        let today = DateTime::from_timestamp(now.0, 0)?.with_timezone(zone).date_naive();
+        let yesterday = today.checked_sub_days(Days::new(1))?;
+        let of_day = |day: NaiveDate| {
+            let last = day.checked_add_days(Days::new(u64::from(self.end < self.start)))?;
+            let (start, _) = shown(day, self.start, zone)?;
+            let (_, end) = shown(last, self.end, zone)?;
+            (start <= now && now < end).then_some(end)
+        };
+        of_day(yesterday).max(of_day(today))
     }
+}
 
-    /// Seconds that are left of them on the clock, `clock` seconds after local midnight; `None` outside.
-    fn left(&self, clock: u32) -> Option<u32> {
-        let since = (clock + (DAY - self.start) * 60) % (DAY * 60);
-        let length = (self.end + DAY - self.start) % DAY * 60;
-        length.checked_sub(since).filter(|left| *left > 0)
-    }
+/// The first and the last time that a local clock shows a minute of a day: the clock may be set back over it. Where it is set forward over it,
+/// when it is.
+fn shown<Z: TimeZone>(day: NaiveDate, minute: u32, zone: &Z) -> Option<(Time, Time)> {
+    let wanted = day.and_time(NaiveTime::MIN).checked_add_signed(TimeDelta::minutes(minute.into()))?;
+    (0..=DAY).find_map(|later| {
+        let at = zone.from_local_datetime(&wanted.checked_add_signed(TimeDelta::minutes(later.into()))?);
+        Some((Time(at.clone().earliest()?.timestamp()), Time(at.latest()?.timestamp())))
+    })
 }
 
 /// When the local clock shows a minute next.
@@ -127,7 +132,6 @@ mod tests {
 
     #[test]
     fn what_is_left_on_the_clock() {
-        let clock = |text| minute(text).unwrap() * 60;
         for (hours, now, left) in [
             ("22:00-07:00", "22:00", Some(9 * 3_600)),
             ("22:00-07:00", "00:00", Some(7 * 3_600)),
@@ -141,7 +145,9 @@ mod tests {
             ("22:00-00:00", "23:00", Some(3_600)),
             ("22:00-00:00", "00:00", None),
         ] {
-            assert_eq!(QuietHours::parse(hours).unwrap().left(clock(now)), left, "{hours} {now}");
+            let at = Time::parse(&format!("2026-01-10T{now}:00Z")).unwrap();
+            let until = QuietHours::parse(hours).unwrap().until_in(at, &chrono::Utc);
+            assert_eq!(until.map(|until| until.since(at)), left, "{hours} {now}");
         }
     }
 
@@ -192,12 +198,25 @@ mod tests {
             ("22:00-07:00", "2026-01-10T21:59:59+01:00", None),
             // Put forward: one hour less.
             ("22:00-07:00", "2026-03-28T23:00:00+01:00", Some("2026-03-29T07:00:00+02:00")),
-            // 02:30 is not there that night.
-            ("22:00-02:30", "2026-03-29T01:00:00+01:00", Some("2026-03-29T03:30:00+02:00")),
-            // Set back: one hour more, and 02:30 is there twice.
+            // 02:30 is not there that night: at 02:00 it is 03:00.
+            ("22:00-02:30", "2026-03-29T01:00:00+01:00", Some("2026-03-29T03:00:00+02:00")),
+            ("22:00-02:30", "2026-03-29T03:00:00+02:00", None),
+            ("02:30-07:00", "2026-03-29T01:59:59+01:00", None),
+            ("02:30-07:00", "2026-03-29T03:00:00+02:00", Some("2026-03-29T07:00:00+02:00")),
+            ("02:10-02:50", "2026-03-29T01:59:59+01:00", None),
+            ("02:10-02:50", "2026-03-29T03:00:00+02:00", None),
+            ("02:30-01:00", "2026-03-29T03:00:00+02:00", Some("2026-03-30T01:00:00+02:00")),
+            // Set back: one hour more, and 02:30 is there twice. They are over once, at the second time.
             ("22:00-07:00", "2026-10-24T23:00:00+02:00", Some("2026-10-25T07:00:00+01:00")),
-            ("22:00-02:30", "2026-10-25T02:10:00+02:00", Some("2026-10-25T02:30:00+02:00")),
+            ("22:00-02:30", "2026-10-25T02:10:00+02:00", Some("2026-10-25T02:30:00+01:00")),
+            ("22:00-02:30", "2026-10-25T02:40:00+02:00", Some("2026-10-25T02:30:00+01:00")),
             ("22:00-02:30", "2026-10-25T02:10:00+01:00", Some("2026-10-25T02:30:00+01:00")),
+            ("22:00-02:30", "2026-10-25T02:30:00+01:00", None),
+            // And begin once, at the first one.
+            ("02:30-07:00", "2026-10-25T02:29:59+02:00", None),
+            ("02:30-07:00", "2026-10-25T02:30:00+02:00", Some("2026-10-25T07:00:00+01:00")),
+            ("02:30-07:00", "2026-10-25T02:10:00+01:00", Some("2026-10-25T07:00:00+01:00")),
+            ("02:30-02:00", "2026-10-25T02:40:00+02:00", Some("2026-10-26T02:00:00+01:00")),
         ] {
             let ended = QuietHours::parse(hours).unwrap().until_in(Time::parse(now).unwrap(), &zone);
             assert_eq!(ended, end.and_then(Time::parse), "{hours} {now}");

@@ -8,13 +8,13 @@ use std::time::Duration;
 use super::QuietHours;
 use super::checks::{Action, Check};
 use super::keys::{KeyInfo, declare_sections, declare_struct};
-use super::named_enum::named_enum;
 use super::rules::{
     AbsolutePath, BoardLocation, Count, DOLLARS, HOST, HOSTS, HOURS, OneOf, PROFILE, PROFILES, Rule, Span,
     Switch,
 };
 use base::location::Location;
 use base::money::Money;
+use base::named_enum::named_enum;
 use base::time::Time;
 use host::{HostPolicy, PidNamespace};
 
@@ -45,7 +45,7 @@ declare_sections! {
         /// Former names of this machine; never those of another one.
         aliases: Vec<String> = Vec::new(), HOSTS;
         /// "same" only if all workers of this host run in the pid namespace of the watchers.
-        pid_namespace: PidNamespace = PidNamespace::Auto, OneOf(NAMESPACES);
+        pid_namespace: PidNamespace = PidNamespace::Auto, OneOf(PidNamespace::NAMED);
         /// What messages and shared boards call this host [default: hostname; on shared boards with machine id].
         name: Option<String> = None, HOST;
         /// What becomes of the work of another host that is gone: ready again ("requeue"), or told only ("report").
@@ -285,11 +285,9 @@ declare_sections! {
 /// The largest `heal.max_resumes`.
 pub const MAX_RESUMES: u32 = 25;
 
-const NAMESPACES: &[(&str, PidNamespace)] = &[("auto", PidNamespace::Auto), ("same", PidNamespace::Same)];
-
 named_enum! {
     /// What becomes of the work of another host that is gone.
-    enum HostGone {
+    pub enum HostGone {
         /// It is ready again.
         Requeue = "requeue",
         /// A finding tells of it, and nothing is done.
@@ -310,7 +308,7 @@ impl HostKeys {
 
 named_enum! {
     /// What becomes of a task whose working tree others changed since its worker died.
-    enum TreeDrift {
+    pub enum TreeDrift {
         /// A person looks first.
         Escalate = "escalate",
         /// It goes on, and the next attempt is warned.
@@ -320,7 +318,7 @@ named_enum! {
 
 named_enum! {
     /// Who moves a task that its provider limits.
-    enum RateLimitRoute {
+    pub enum RateLimitRoute {
         /// The program, by the listed fallbacks, without a card.
         Mechanical = "mechanical",
         /// The orchestrator, who gets a card.

@@ -16,6 +16,7 @@ use super::rules::{
 use super::{Loaded, headers};
 use base::endpoint::host;
 use base::error::{Error, Kind, Result};
+use base::named_enum::named_enum;
 use base::names::is_profile;
 
 /// What stands in a table by name.
@@ -109,7 +110,7 @@ declare_table! {
         /// The name of a variable of the environment that holds that URL.
         url_env: Option<String> = None, VARIABLE;
         /// The form of what is sent to a URL.
-        format: NotifyFormat = NotifyFormat::Json, OneOf(FORMATS);
+        format: NotifyFormat = NotifyFormat::Json, OneOf(NotifyFormat::NAMED);
         /// A file whose first line is the token of the receiver.
         token_file: Option<PathBuf> = None, AbsolutePath;
         /// The name of a variable of the environment that holds that token.
@@ -123,28 +124,21 @@ declare_table! {
     }
 }
 
-/// The form in which a message is sent to a URL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotifyFormat {
-    /// The object that a command gets as well.
-    Json,
-    /// A topic of an ntfy server.
-    Ntfy,
-    /// An incoming webhook of Slack, or of what understands the same, such as Mattermost.
-    Slack,
-    /// A webhook of Discord.
-    Discord,
-    /// A bot of Telegram.
-    Telegram,
+named_enum! {
+    /// The form in which a message is sent to a URL.
+    pub enum NotifyFormat {
+        /// The object that a command gets as well.
+        Json = "json",
+        /// A topic of an ntfy server.
+        Ntfy = "ntfy",
+        /// An incoming webhook of Slack, or of what understands the same, such as Mattermost.
+        Slack = "slack",
+        /// A webhook of Discord.
+        Discord = "discord",
+        /// A bot of Telegram.
+        Telegram = "telegram",
+    }
 }
-
-const FORMATS: &[(&str, NotifyFormat)] = &[
-    ("json", NotifyFormat::Json),
-    ("ntfy", NotifyFormat::Ntfy),
-    ("slack", NotifyFormat::Slack),
-    ("discord", NotifyFormat::Discord),
-    ("telegram", NotifyFormat::Telegram),
-];
 
 /// A program and its arguments.
 const WORDS: Names = Names { noun: "word", fits: |word| !word.is_empty() && !word.contains('\0') };
@@ -268,6 +262,9 @@ impl NotifyKeys {
             () if is_command && (urls > 0 || has_token || self.format != NotifyFormat::Json) => {
                 Err(("has a command and something for a URL", "write two targets, or keep one of them"))
             }
+            () if is_command && self.chat.is_some() => {
+                Err(("has a command and a chat, which is for Telegram alone", "take chat out"))
+            }
             () if is_command => Ok(()),
             () if is_telegram && (!has_token || self.chat.is_none()) => {
                 Err(("lacks what a bot of Telegram needs", "name chat, and token_file or token_env"))
@@ -280,6 +277,19 @@ impl NotifyKeys {
             }
             () => Ok(()),
         }
+    }
+}
+
+/// The keys of the tables of a section.
+pub(super) fn keys(section: &str) -> Vec<&'static str> {
+    fn of<T: Table>() -> Vec<&'static str> {
+        T::KEYS.iter().map(|(key, _)| *key).collect()
+    }
+    match section {
+        ProfileKeys::SECTION => of::<ProfileKeys>(),
+        PriceKeys::SECTION => of::<PriceKeys>(),
+        NotifyKeys::SECTION => of::<NotifyKeys>(),
+        _ => of::<ProviderKeys>(),
     }
 }
 
@@ -390,7 +400,7 @@ pub(super) const SAMPLE: &str = "
 # Tables by name. No variable sets them. What stands here goes before what Hermes says of a profile.
 
 # What a profile works with, and which profiles may take its work, first one first.
-# Allowed: provider: a name; endpoint: a URL; model: a name; fallbacks: a list of profile names.
+# Allowed: provider: a name; endpoint: a URL; model: a name; fallbacks: a list of names of other profiles.
 #[profiles.luna]
 #provider = \"anthropic\"
 #endpoint = \"https://api.anthropic.com\"
@@ -416,7 +426,9 @@ pub(super) const SAMPLE: &str = "
 # Whom `watchbill notify` tells what needs a person. Each target has a command, or a URL.
 # Allowed: command: a list of words; url: a URL; url_file, token_file: an absolute path; url_env, token_env:
 # the name of a variable; format: \"json\", \"ntfy\", \"slack\", \"discord\" or \"telegram\"; chat: a chat of Telegram;
-# quiet: two local times; max_per_hour: 1 to 60.
+# quiet: two local times; max_per_hour: 1 to 60. Of url, url_file and url_env only one, as of token_file and
+# token_env. A command has none of these, and no format but \"json\". \"telegram\" needs chat and a token, and
+# chat is for it alone.
 #[notify.phone]
 #url = \"https://ntfy.example/my-topic\"
 #format = \"ntfy\"

@@ -426,6 +426,10 @@ fn tables_by_name_are_held_to_the_same() {
             " notify.a has a command and something for a URL; write two targets, or keep one of them".into(),
         ),
         (
+            "[notify.a]\ncommand = ['x']\nchat = '1'",
+            " notify.a has a command and a chat, which is for Telegram alone; take chat out".into(),
+        ),
+        (
             "[notify.a]\nformat = 'telegram'\nchat = '1'",
             " notify.a lacks what a bot of Telegram needs; name chat, and token_file or token_env".into(),
         ),
@@ -584,9 +588,51 @@ fn other_variables_are_not_ours() {
         .var("WATCHBILL_PASS", "x")
         .var("WATCHBILL_BOARD", "x")
         .var("WATCHBILL_HEALTH_X", "x")
+        .var("WATCHBILL_HAEL_GRACE", "x")
+        .var("WATCHBILL_NOTIFY_KEY", "x")
+        .var("WATCHBILL_PROFILE", "x")
+        .var("WATCHBILL_TEST_PROC", "x")
         .var("watchbill_heal_grace", "x")
         .var("HEAL_GRACE", "x");
     assert_eq!(desk.load(None).unwrap().config, Config::default());
+    let told = ignored(&desk.env, &Config::default());
+    let told: Vec<(&str, Option<&str>)> =
+        told.iter().map(|(n, near)| (n.as_str(), near.as_deref())).collect();
+    assert_eq!(
+        told,
+        [
+            ("WATCHBILL_BOARD", Some("did you mean WATCHBILL_BOARD_DB? Else unset it")),
+            ("WATCHBILL_HAEL_GRACE", Some("did you mean WATCHBILL_HEAL_GRACE? Else unset it")),
+            ("WATCHBILL_HEALTH_X", None),
+            ("WATCHBILL_NOTIFY_KEY", None),
+        ]
+    );
+}
+
+#[test]
+fn a_variable_for_a_table_by_name_is_told_unless_a_target_names_it() {
+    let told = |name: &str| ignored(&Desk::new().var(name, "x").env, &Config::default());
+    let file = "write the key into the file";
+    let named = "write the key into the file, or name this variable there as url_env or token_env";
+    for (name, section, todo) in [
+        ("WATCHBILL_NOTIFY_PHONE_URL", "notify", named),
+        ("WATCHBILL_NOTIFY_MY_PHONE_MAX_PER_HOUR", "notify", named),
+        ("WATCHBILL_PROFILES_LUNA_FALLBACKS", "profiles", file),
+        ("WATCHBILL_PROVIDERS_MOON_ENDPOINT", "providers", file),
+        ("WATCHBILL_PRICES_OPUS_INPUT", "prices", file),
+    ] {
+        let want = format!("no variable sets a key of [{section}.NAME]: {todo}");
+        assert_eq!(told(name), [(name.to_owned(), Some(want))]);
+        assert!(Desk::new().var(name, "x").load(None).is_ok(), "it stops no watcher");
+    }
+    for other in ["WATCHBILL_NOTIFY_URL", "WATCHBILL_NOTIFY_TOKEN", "WATCHBILL_NOTIFY_PHONE_COLOUR"] {
+        assert_eq!(told(other), [(other.to_owned(), None)]);
+    }
+    let desk = Desk::new()
+        .file("c.toml", "[notify.phone]\nurl_env = 'WATCHBILL_NOTIFY_PHONE_URL'")
+        .var("WATCHBILL_NOTIFY_PHONE_URL", "https://ntfy.example/t");
+    let config = desk.load(Some("c.toml")).unwrap().config;
+    assert_eq!(ignored(&desk.env, &config), []);
 }
 
 #[test]
@@ -604,6 +650,19 @@ fn values_that_contradict_each_other_are_refused() {
         "heal.claim_ceiling = '1h'\nboard.claim_ttl = '2h'",
     ] {
         assert!(told_of(text).starts_with("c.toml: "), "{text}");
+    }
+    // The sample says so of both.
+    let sample = sample();
+    for [(low, _), (high, _)] in PAIRS {
+        for (name, bound) in
+            [(low, format!(", no longer than {high}.")), (high, format!(", no shorter than {low}."))]
+        {
+            let (section, key) = name.split_once('.').unwrap();
+            let section = sample.split_once(&format!("\n[{section}]\n")).unwrap().1;
+            let before = section.split_once(&format!("\n#{key} = ")).unwrap().0;
+            let allowed = before.lines().last().unwrap();
+            assert!(allowed.starts_with("# Allowed: ") && allowed.ends_with(&bound), "{name}: {allowed}");
+        }
     }
     // A contradiction is judged after all layers, not within one.
     let desk = Desk::new().file("c.toml", "heal.backoff = '3h'").var("WATCHBILL_HEAL_BACKOFF_MAX", "3h");

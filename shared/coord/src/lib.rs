@@ -1,8 +1,7 @@
 //! Agent sessions, in no runtime's terms: what can be sensed of one, and what can be done to it.
 //!
-//! A runtime says which operations it has: [`Runtime::lacks`]. Of those with a server, two traits, so that nobody acts by
-//! accident: [`Sense`] for everybody, [`Act`] for `coord` alone. A server that cannot be asked says nothing about its sessions:
-//! that is [`State::Unreachable`], and nothing is done about it. Those without one are commands: [`headless`].
+//! A runtime says which operations it has: [`Runtime::lacks`]. One with a server is asked and told by
+//! [`Server`](opencode::rest::Server). A server that cannot be asked says nothing about its sessions: that is [`State::Unreachable`], and nothing is done about it. Those without one are commands: [`headless`].
 //!
 //! What the alkdev hub does with a server, a database and a message broker, without a process between two calls. Of its tables,
 //! `mappings` is the event `coord.spawned`, whose status follows the attempt; `detections` the event `coord.detection` and
@@ -19,12 +18,9 @@ pub mod mapping;
 pub mod opencode;
 pub mod runtime;
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 pub use coordinator::Coordinator;
 pub use mapping::{Mapping, MappingStatus};
@@ -206,66 +202,6 @@ pub struct Gate {
     pub call: Option<String>,
 }
 
-/// What can be asked of a server. Everybody may.
-pub trait Sense {
-    /// The version of the runtime, if it answers and says it is well.
-    ///
-    /// # Errors
-    /// It does not.
-    fn health(&self) -> Answer<String>;
-
-    /// The state of every session that is under way in this directory. One that is not named is [`State::Absent`].
-    ///
-    /// # Errors
-    /// It cannot be asked.
-    fn states(&self, directory: &Path) -> Answer<BTreeMap<SessionId, State>>;
-
-    /// The state of one session of this directory.
-    ///
-    /// # Errors
-    /// It cannot be asked.
-    fn state(&self, id: &SessionId, directory: &Path) -> Answer<State> {
-        Ok(self.states(directory)?.remove(id).unwrap_or(State::Absent))
-    }
-
-    /// One session.
-    ///
-    /// # Errors
-    /// It cannot be asked, or knows no such session.
-    fn session(&self, id: &SessionId) -> Answer<Session>;
-
-    /// Every session of a directory, as far as the server lists them.
-    ///
-    /// # Errors
-    /// It cannot be asked.
-    fn sessions(&self, directory: &Path) -> Answer<Vec<Session>>;
-
-    /// Sessions that this one made.
-    ///
-    /// # Errors
-    /// It cannot be asked, or knows no such session.
-    fn children(&self, id: &SessionId) -> Answer<Vec<Session>>;
-
-    /// The newest messages, oldest first, at most `most`.
-    ///
-    /// # Errors
-    /// It cannot be asked, or knows no such session.
-    fn messages(&self, id: &SessionId, most: u32) -> Answer<Vec<Message>>;
-
-    /// The same, as the server wrote them.
-    ///
-    /// # Errors
-    /// It cannot be asked, or knows no such session.
-    fn raw_messages(&self, id: &SessionId, most: u32) -> Answer<Vec<Value>>;
-
-    /// Questions and permissions of a directory that wait for a person. An entry may be stale: it counts only while its
-    /// tool call still runs.
-    ///
-    /// # Errors
-    /// It cannot be asked.
-    fn gates(&self, directory: &Path) -> Answer<Vec<Gate>>;
-}
-
 /// A session to be made.
 #[derive(Debug, Clone, Default)]
 pub struct NewSession<'a> {
@@ -294,34 +230,6 @@ pub struct Prompt<'a> {
     pub agent: Option<&'a str>,
     /// Whether the model is to answer; else the message only lies there.
     pub wake: bool,
-}
-
-/// What can be done to a session. Only `coord` may: no watcher takes one of these. That a call succeeded says nothing;
-/// the caller looks afterwards.
-pub trait Act: Sense {
-    /// Makes a session in a directory, which must exist.
-    ///
-    /// # Errors
-    /// It cannot be asked, or refused.
-    fn create(&self, directory: &Path, new: &NewSession<'_>) -> Answer<SessionId>;
-
-    /// Says something to a session. A busy one takes it up after its present turn.
-    ///
-    /// # Errors
-    /// It cannot be asked, refused, or knows no such session.
-    fn prompt(&self, id: &SessionId, prompt: &Prompt<'_>) -> Answer<()>;
-
-    /// Asks for the present turn to be stopped. The answer is yes whatever happened.
-    ///
-    /// # Errors
-    /// It cannot be asked.
-    fn abort(&self, id: &SessionId) -> Answer<()>;
-
-    /// Removes a session and its messages.
-    ///
-    /// # Errors
-    /// It cannot be asked, refused, or knows no such session.
-    fn delete(&self, id: &SessionId) -> Answer<()>;
 }
 
 #[cfg(test)]

@@ -7,35 +7,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Coordinator, Operation, Runtime, SessionId};
+use base::named_enum::named_enum;
 use base::time::Time;
 use board::{Detail, Event, EventKind, Run, Status};
 
 /// The key in our part of a `blocked` event that names the session which asked for help by it.
 pub const ASKS: &str = "session";
 
-/// Where a mapping stands. Follows the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MappingStatus {
-    /// The run it was spawned for is open, or it asked for help and waits for the answer: [`Mapping::waits`].
-    Active,
-    /// That run completed the task.
-    Completed,
-    /// It was stopped by `coord abort`.
-    Aborted,
-    /// The run ended in any other way.
-    Failed,
-}
-
-impl MappingStatus {
-    /// The word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            MappingStatus::Active => "active",
-            MappingStatus::Completed => "completed",
-            MappingStatus::Aborted => "aborted",
-            MappingStatus::Failed => "failed",
-        }
+named_enum! {
+    /// Where a mapping stands. Follows the run.
+    pub enum MappingStatus {
+        /// The run it was spawned for is open, or it asked for help and waits for the answer: [`Mapping::waits`].
+        Active = "active",
+        /// That run completed the task.
+        Completed = "completed",
+        /// It was stopped by `coord abort`.
+        Aborted = "aborted",
+        /// The run ended in any other way.
+        Failed = "failed",
     }
 }
 

@@ -1,20 +1,21 @@
 //! What runs a session, and which operations each of them has. What one lacks it says itself, in words for a person.
 
-use serde::{Deserialize, Serialize};
-
 use super::headless::{Claude, Codex, Headless};
 
-/// What runs a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Runtime {
-    /// opencode, by its server.
-    #[default]
-    Opencode,
-    /// Claude Code, as a command.
-    Claude,
-    /// Codex, as a command.
-    Codex,
+use base::named_enum::named_enum;
+
+named_enum! {
+    /// What runs a session.
+    #[derive(Default)]
+    pub enum Runtime {
+        /// opencode, by its server.
+        #[default]
+        Opencode = "opencode",
+        /// Claude Code, as a command.
+        Claude = "claude",
+        /// Codex, as a command.
+        Codex = "codex",
+    }
 }
 
 /// What may be wanted of a session, besides those that every runtime has: to be started, shown, told something and stopped.
@@ -36,18 +37,6 @@ impl Operation {
 }
 
 impl Runtime {
-    /// All of them.
-    pub const ALL: [Runtime; 3] = [Runtime::Opencode, Runtime::Claude, Runtime::Codex];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Runtime::Opencode => "opencode",
-            Runtime::Claude => "claude",
-            Runtime::Codex => "codex",
-        }
-    }
-
     /// As a command without a server; `None` of one that has servers.
     pub fn headless(self) -> Option<&'static dyn Headless> {
         match self {

@@ -2,11 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::proc::{Kin, Process, Scan};
-use super::{AtWork, Freed, Host, proc};
-
-/// Most ancestors of a process that are looked at.
-const ANCESTORS: usize = 100;
+use super::proc::{Kin, Process, Processes, Scan};
+use super::{AtWork, Freed, Host};
 
 impl Host {
     /// For each task what an earlier attempt at it left at work; what names no attempt and is not a recorded worker only waits for its
@@ -18,26 +15,13 @@ impl Host {
             return Vec::new();
         }
         let processes = self.processes();
-        let (scan, view) = (proc::scan(processes, &tasks), self.view(&processes));
+        let (scan, view) = (processes.scan(&tasks), self.view(&processes));
         let at_work = |f: &Freed<'_>| {
             let claimers = claimers(&scan, f, worker);
-            let exempt = |p: &Process| scan.own.contains(&p.pid) || self.comes_from(p, &claimers);
+            let exempt = |p: &Process| scan.own.contains(&p.pid) || view.comes_from(p, &claimers);
             view.at_work(&beside(&scan, f, &exempt), f, &exempt)
         };
         freed.iter().map(at_work).collect()
-    }
-
-    /// Whether a process is one of these, or was started by one.
-    fn comes_from(&self, process: &Process, these: &BTreeSet<i64>) -> bool {
-        let (mut pid, mut parent) = (process.pid, process.parent);
-        for _ in 0..ANCESTORS {
-            if these.contains(&pid) {
-                return true;
-            }
-            let Ok(next) = proc::read(self.processes(), parent) else { return false };
-            (pid, parent) = (next.pid, next.parent);
-        }
-        false
     }
 }
 

@@ -64,7 +64,19 @@ pub(super) fn judge(ask: &Ask, sight: &Sight) -> Look {
         }
     };
     let orphans = if sight.here { orphans(ask, sight.scan) } else { Vec::new() };
-    Look { life, because, worker_pid, is_older, stopped: Vec::new(), orphans, claimer, proof }
+    let beside = worker_pid.filter(|_| !is_older).and_then(|pid| beside(ask, sight.scan, pid));
+    Look {
+        life,
+        because,
+        worker_pid,
+        is_older,
+        beside,
+        stands_aside: false,
+        stopped: Vec::new(),
+        orphans,
+        claimer,
+        proof,
+    }
 }
 
 /// Whether `process` is the worker of `task`, being the pid the board recorded for it.
@@ -101,6 +113,21 @@ pub(super) fn worker_in<'a>(scan: &'a Scan, of: Attempt<'_>) -> Option<(&'a Proc
 /// Why a process may be a worker. What a dead worker left running has the same marks in its environment, and is told from a
 /// worker by the board: an attempt has one worker, and where that is recorded the others are what it started.
 fn worker_by(p: &Process, of: Attempt<'_>, scan: &Scan) -> Option<&'static str> {
+    if let Some(by) = surely_by(p, of) {
+        return Some(by);
+    }
+    if p.kin(of.task, None) != Kin::ThisRun {
+        return None;
+    }
+    let its = p.run().filter(|its| Some(*its) != of.run)?;
+    let unrecorded = of.workers.iter().all(|(run, _)| *run != its);
+    // A person may run us from inside a worker's shell.
+    (unrecorded && !scan.own.contains(&p.pid))
+        .then_some("names another attempt at the task, of which no worker is recorded")
+}
+
+/// Why a process is a worker, and not what one started.
+fn surely_by(p: &Process, of: Attempt<'_>) -> Option<&'static str> {
     if p.worker_of() == Some(of.task) {
         return Some("has the worker's command line");
     }
@@ -110,14 +137,8 @@ fn worker_by(p: &Process, of: Attempt<'_>, scan: &Scan) -> Option<&'static str> 
     if p.is_renamed_hermes() {
         return Some("is a Hermes process whose environment names the task");
     }
-    if Some(p.pid) != of.pid && of.workers.iter().any(|(_, pid)| *pid == p.pid) {
-        return Some("is the recorded worker of an attempt at the task");
-    }
-    let its = p.run().filter(|its| Some(*its) != of.run)?;
-    let unrecorded = of.workers.iter().all(|(run, _)| *run != its);
-    // A person may run us from inside a worker's shell.
-    (unrecorded && !scan.own.contains(&p.pid))
-        .then_some("names another attempt at the task, of which no worker is recorded")
+    let is_recorded = Some(p.pid) != of.pid && of.workers.iter().any(|(_, pid)| *pid == p.pid);
+    is_recorded.then_some("is the recorded worker of an attempt at the task")
 }
 
 /// Living processes that a worker of the task started, or that may be one.
@@ -138,7 +159,7 @@ fn verdict(ask: &Ask, sight: &Sight, claimer: Life) -> Verdict {
     if !sight.here {
         return Verdict::Unknown(format!("claimed on host {}", ask.claim_host.as_deref().unwrap_or("?")));
     }
-    if let Some(alive) = alive(ask, sight) {
+    if let Some(alive) = alive(ask, sight).or_else(|| unrecorded_end(ask, sight, claimer)) {
         return alive;
     }
     if let Some(gap) = &sight.scan.gap {
@@ -184,6 +205,31 @@ fn alive(ask: &Ask, sight: &Sight) -> Option<Verdict> {
     let because = format!("pid {} {by}", p.pid);
     let is_older = p.run().is_some_and(|run| ask.run.is_some() && ask.run != Some(run));
     Some(if is_older { Verdict::Older(p.pid, because) } else { Verdict::Alive(p.pid, because) })
+}
+
+/// The harness of a worker that has ended (`board run`), stopped before it recorded how: it alone knows that, and records it once it goes on.
+fn unrecorded_end(ask: &Ask, sight: &Sight, claimer: Life) -> Option<Verdict> {
+    let (Some(Probe::Exited), Some(Probe::Present(harness))) = (&sight.recorded, &sight.claimer) else {
+        return None;
+    };
+    // Its number means this process where it was claimed from here.
+    let is_here =
+        sight.facts.initial_pid_namespace || sight.same_namespace || claimed_in_ours(ask, sight.facts);
+    let lives = is_here && !claimed_elsewhere(ask, sight) && claimer != Life::Gone;
+    let is_it = lives && harness.stopped && !harness.zombie && !ask.hermes_spawned;
+    let because =
+        format!("pid {} has ended, and pid {}, which records how, is stopped", ask.pid?, harness.pid);
+    is_it.then_some(Verdict::Alive(harness.pid, because))
+}
+
+/// A worker of another attempt that lives beside this one. What such a worker started does not count.
+fn beside(ask: &Ask, scan: &Scan, worker: i64) -> Option<(i64, i64)> {
+    let living = scan.marked.iter().filter(|p| !p.zombie && p.pid != worker && !scan.own.contains(&p.pid));
+    let other = |p: &Process| {
+        let run = p.run().filter(|run| ask.run.is_some_and(|own| own != *run))?;
+        surely_by(p, attempt(ask)).map(|_| (run, p.pid))
+    };
+    living.filter_map(other).next()
 }
 
 /// How a recorded start and a living process stand to each other.

@@ -16,6 +16,7 @@ mod proc;
 mod split;
 mod stop;
 mod types;
+mod witness;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,7 @@ pub use types::{
     Ask, AtWork, Birth, Boot, Freed, Holders, HostFacts, HostPolicy, Life, Look, Orphan, PidNamespace, Proof,
     Recheck, Recorded, Split, Started, Target,
 };
+pub use witness::Witness;
 
 /// What tells one installed system from another (machine-id(5)).
 const MACHINE_ID: &str = "/etc/machine-id";
@@ -148,23 +150,7 @@ impl Host {
         Started { boot, age: in_container.map_or(clock, |init| (clock - began(init)).max(0)) }
     }
 
-    /// Seconds since this machine was started in which it was suspended. A time namespace shifts both clocks; there only a change of this
-    /// figure means something.
-    pub fn slept(&self) -> i64 {
-        host_facts::slept()
-    }
-
-    /// Judges every attempt asked about, in that order, by one scan of all processes.
-    pub fn look(&self, asks: &[Ask]) -> Vec<Look> {
-        self.view(&self.processes()).look(asks)
-    }
-
-    /// Processes that work in a folder or below it, ourselves apart, as far as we may see where they work.
-    pub fn inside(&self, folder: &Path) -> Vec<Orphan> {
-        self.inside_but(folder, |_| false)
-    }
-
-    /// Those of [`Host::inside`] that an agent may have left there: neither who called us, nor what has a terminal, as a person's shell
+    /// Those of [`Witness::inside`] that an agent may have left there: neither who called us, nor what has a terminal, as a person's shell
     /// or editor has. An agent's tools have none: its harness and opencode's server start them in sessions of their own.
     pub fn left_inside(&self, folder: &Path) -> Vec<Orphan> {
         self.inside_but(folder, |p| self.is_own(p.pid) || p.terminal)
@@ -189,7 +175,7 @@ impl Host {
 
     /// When a process started, to recognise it again by; `None` where there is no such process.
     pub fn birth_of(&self, pid: i64) -> Option<Birth> {
-        match proc::probe(self.processes(), pid) {
+        match self.processes().probe(pid) {
             Probe::Present(p) if !p.zombie => Some(Birth { boot: self.facts.boot(), ticks: p.ticks? }),
             _ => None,
         }
@@ -206,22 +192,6 @@ impl Host {
         // The name in brackets may hold anything.
         let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
         matches!(state, Some("T" | "t"))
-    }
-
-    /// The frozen cgroup that holds a process; `None` also where nothing tells.
-    pub fn frozen(&self, pid: i64) -> Option<Frozen> {
-        freezer::frozen(&self.proc, pid)
-    }
-
-    /// Whether what was proven gone still is.
-    pub fn still_gone(&self, proof: &Proof) -> bool {
-        self.recheck(&[Some(proof.clone())], &[]).still_gone == [true]
-    }
-
-    /// Looks once more at what was proven gone, and for who works on these tasks, to be asked just before the board is
-    /// changed. One scan of all processes.
-    pub fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
-        self.view(&self.processes()).recheck(proofs, freed)
     }
 
     /// Whether a pid on the board, or a lock in `/proc/locks`, can be taken at its word.

@@ -160,6 +160,19 @@ impl Host {
         }
     }
 
+    /// Processes that have the `flock` of a file, as far as this user may look at them: who took it, and whom that one gave the open file to.
+    pub fn lockers(&self, file: &Path) -> Vec<i64> {
+        let Ok(file) = fs::canonicalize(file) else { return Vec::new() };
+        let has_it = |(fd, target): &(PathBuf, PathBuf)| {
+            let about = fd.to_string_lossy().replacen("/fd/", "/fdinfo/", 1);
+            *target == file && fs::read_to_string(about).is_ok_and(|about| about.contains(": FLOCK "))
+        };
+        let mut pids = proc::pids(&self.proc).unwrap_or_default();
+        pids.retain(|pid| self.open_files(*pid).is_ok_and(|open| open.iter().any(has_it)));
+        pids.sort_unstable();
+        pids
+    }
+
     /// All POSIX and BSD locks that are held and visible. Where the list took more than one call, a lock released between
     /// two of them made the kernel skip another that is still held; so such a list is read until two readings in a row
     /// are equal, and whatever one of them showed counts as held.

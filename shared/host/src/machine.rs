@@ -7,6 +7,9 @@ use super::judge::{self, Attempt, Sight};
 use super::proc::{Probe, Process, Processes, Scan};
 use super::{Ask, AtWork, Freed, HostFacts, Look, Proof, Recheck, Recorded};
 
+/// Most ancestors of a process that are looked at.
+const ANCESTORS: usize = 100;
+
 /// Everything a verdict on a worker rests on. [`super::Host`] makes one of the real machine; a simulation of another.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
@@ -63,7 +66,7 @@ impl View<'_> {
                 nested: &nested,
                 scan: &scan,
             };
-            let look = judge::judge(ask, &sight);
+            let look = self.with_recorded(ask, judge::judge(ask, &sight), &scan);
             let stopped = look.worker_pid.map_or_else(Vec::new, |pid| stopped(pid, &mut probe));
             Look { stopped, ..look }
         };
@@ -93,24 +96,60 @@ impl View<'_> {
         exempt: &dyn Fn(&Process) -> bool,
     ) -> Option<AtWork> {
         let attempt = Attempt { task: freed.task, run: None, pid: None, workers: freed.workers };
-        let named = judge::worker_in(scan, attempt).map(|(p, _)| AtWork { pid: p.pid, is_worker: true });
+        let at_work = |p: &Process, is_worker| AtWork { pid: p.pid, command: judge::short(p), is_worker };
+        let named = judge::worker_in(scan, attempt).map(|(p, _)| at_work(p, true));
         let recorded = || {
-            let living = freed.recorded.iter().filter(|r| self.lives(r, exempt));
-            let last = living.min_by_key(|r| r.has_blocked)?;
-            Some(AtWork { pid: last.pid, is_worker: !last.has_blocked })
+            let living = freed.recorded.iter().filter_map(|r| Some((self.living(r, exempt)?, r.has_blocked)));
+            let (last, has_blocked) = living.min_by_key(|(_, has_blocked)| *has_blocked)?;
+            Some(at_work(&last, !has_blocked))
         };
-        let child = || {
-            let child = judge::children(scan, freed.task).next()?;
-            Some(AtWork { pid: child.pid, is_worker: false })
-        };
+        let child = || Some(at_work(judge::children(scan, freed.task).next()?, false));
         named.or_else(recorded).or_else(child)
     }
 
-    /// Whether the very process lives whose start is recorded. One whose first thread ended lives while others of it do.
-    fn lives(&self, worker: &Recorded, exempt: &dyn Fn(&Process) -> bool) -> bool {
+    /// What a look came to, and a worker of an earlier attempt that nothing but its recorded start tells of. Not one of which the present
+    /// worker was started, or the other way round: it is of the same work.
+    fn with_recorded(&self, ask: &Ask, look: Look, scan: &Scan) -> Look {
+        let Some(worker) = look.worker_pid.filter(|_| !look.is_older && look.beside.is_none()) else {
+            return look;
+        };
+        let present = || match self.processes.probe(worker) {
+            Probe::Present(p) => Some(p),
+            Probe::Absent | Probe::Exited | Probe::Unclear(_) => None,
+        };
+        let is_of_it = |p: &Process| {
+            scan.own.contains(&p.pid)
+                || self.comes_from(p, &BTreeSet::from([worker]))
+                || present().is_some_and(|w| self.comes_from(&w, &BTreeSet::from([p.pid])))
+        };
+        let living = ask.recorded.iter().rev().filter_map(|r| {
+            self.living(r, &is_of_it)?;
+            Some(((r.run?, r.pid), r.has_blocked))
+        });
+        let Some((beside, stands_aside)) = living.min_by_key(|(_, has_blocked)| *has_blocked) else {
+            return look;
+        };
+        Look { beside: Some(beside), stands_aside, ..look }
+    }
+
+    /// Whether a process is one of these, or was started by one.
+    pub(super) fn comes_from(&self, process: &Process, these: &BTreeSet<i64>) -> bool {
+        let (mut pid, mut parent) = (process.pid, process.parent);
+        for _ in 0..ANCESTORS {
+            if these.contains(&pid) {
+                return true;
+            }
+            let Probe::Present(next) = self.processes.probe(parent) else { return false };
+            (pid, parent) = (next.pid, next.parent);
+        }
+        false
+    }
+
+    /// The very process whose start is recorded, where it lives. One whose first thread ended lives while others of it do.
+    fn living(&self, worker: &Recorded, exempt: &dyn Fn(&Process) -> bool) -> Option<Process> {
         match self.processes.probe(worker.pid) {
-            Probe::Present(p) => judge::is_same(&worker.birth, &p, self.facts) && !exempt(&p),
-            Probe::Absent | Probe::Exited | Probe::Unclear(_) => false,
+            Probe::Present(p) => (judge::is_same(&worker.birth, &p, self.facts) && !exempt(&p)).then_some(p),
+            Probe::Absent | Probe::Exited | Probe::Unclear(_) => None,
         }
     }
 

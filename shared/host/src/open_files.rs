@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Host;
 use super::locks::listing;
-use super::proc::{Probe, probe};
+use super::proc::{Probe, Processes};
 
 /// Most processes of one worker, and most open files of one of them, that are looked at.
 const MAX_PROCESSES: usize = 64;
@@ -16,7 +16,7 @@ impl Host {
     /// started then, or nothing of it can be seen.
     pub fn open_below(&self, pid: i64, ticks: Option<u64>, folder: &Path) -> Vec<PathBuf> {
         let Ok(folder) = fs::canonicalize(folder) else { return Vec::new() };
-        match probe(self.processes(), pid) {
+        match self.processes().probe(pid) {
             Probe::Present(p) if !p.zombie && (ticks.is_none() || p.ticks == ticks) => {}
             _ => return Vec::new(),
         }

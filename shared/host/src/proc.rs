@@ -55,24 +55,6 @@ impl<'a> ProcFs<'a> {
     }
 }
 
-impl Processes for ProcFs<'_> {
-    fn scan(&self, tasks: &BTreeSet<&str>) -> Scan {
-        scan(*self, tasks)
-    }
-
-    fn probe(&self, pid: i64) -> Probe {
-        probe(*self, pid)
-    }
-
-    fn settle(&self, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
-        settle(*self, scan, tasks, from);
-    }
-
-    fn nested(&self) -> BTreeMap<i64, (i64, u64)> {
-        nested(self.root)
-    }
-}
-
 /// How long to wait before each further look at an unreadable environment: a tenth of a second in all. On a busy machine some process is
 /// always just being replaced, which is over at once.
 fn waits() -> impl Iterator<Item = Duration> {
@@ -247,35 +229,103 @@ pub struct Scan {
     pub gap: Option<String>,
 }
 
-/// Walks over all processes once, keeping what belongs to one of `tasks`.
-pub(super) fn scan(at: ProcFs<'_>, tasks: &BTreeSet<&str>) -> Scan {
-    let root = at.root;
-    let mut scan = Scan::default();
-    let pids = match pids(root) {
-        Ok(pids) => pids,
-        Err(e) => return Scan { gap: Some(format!("{}: {e}", root.display())), ..scan },
-    };
-    let own = fs::read_link(root.join("self")).ok().and_then(|link| link.to_str()?.parse().ok());
-    for pid in pids {
-        match read(at, pid) {
-            Ok(mut process) => {
-                if Some(pid) == own && process.marks == Marks::Unreadable && has_no_variables(root, pid) {
-                    process.marks = Marks::Read { task: None, run: None };
+impl Processes for ProcFs<'_> {
+    fn scan(&self, tasks: &BTreeSet<&str>) -> Scan {
+        let root = self.root;
+        let mut scan = Scan::default();
+        let pids = match pids(root) {
+            Ok(pids) => pids,
+            Err(e) => return Scan { gap: Some(format!("{}: {e}", root.display())), ..scan },
+        };
+        let own = fs::read_link(root.join("self")).ok().and_then(|link| link.to_str()?.parse().ok());
+        for pid in pids {
+            match read(*self, pid) {
+                Ok(mut process) => {
+                    if Some(pid) == own && process.marks == Marks::Unreadable && has_no_variables(root, pid) {
+                        process.marks = Marks::Read { task: None, run: None };
+                    }
+                    scan.take(process, tasks, &|pid| is_ours(root, pid));
                 }
-                scan.take(process, tasks, &|pid| is_ours(root, pid));
+                Err(e) if vanished(&e) => {}
+                Err(e) if e.kind() == io::ErrorKind::PermissionDenied => scan.denied = true,
+                Err(e) => scan.gap = Some(format!("pid {pid} cannot be read: {e}")),
             }
-            Err(e) if vanished(&e) => {}
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => scan.denied = true,
-            Err(e) => scan.gap = Some(format!("pid {pid} cannot be read: {e}")),
+        }
+        scan.short_sighted = !scan.veiled.is_empty() && is_short_sighted(root);
+        scan.own = ancestry(root);
+        scan
+    }
+
+    /// The pidfd is what makes it one look: while it says "not ended", the number cannot have
+    /// been given to another process, so all that was read in between belongs to one process.
+    fn probe(&self, pid: i64) -> Probe {
+        let id = i32::try_from(pid).ok().filter(|p| *p > 0).and_then(Pid::from_raw);
+        let Some(id) = id else { return Probe::Unclear(format!("{pid} is not a process id")) };
+        let fd = match pidfd_open(id, PidfdFlags::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::SRCH) => return Probe::Absent,
+            Err(Errno::INVAL | Errno::NOENT) => return leaderless(self.root, pid, id),
+            Err(e) => return Probe::Unclear(format!("pid {pid} cannot be looked at: {e}")),
+        };
+        let before = ended(&fd);
+        let process = read(*self, pid);
+        match (before, ended(&fd)) {
+            (Ok(false), Ok(false)) => {
+                Probe::Present(process.unwrap_or_else(|_| Process { pid, ..Process::default() }))
+            }
+            (Ok(_), Ok(_)) => Probe::Exited,
+            (Err(e), _) | (_, Err(e)) => Probe::Unclear(format!("pid {pid} cannot be looked at: {e}")),
         }
     }
-    scan.short_sighted = !scan.veiled.is_empty() && is_short_sighted(root);
-    scan.own = ancestry(root);
-    scan
+
+    fn settle(&self, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
+        // Who hides for good is mostly older: agents of a login, daemons. Who started us waits for us.
+        let (old, mut young): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut scan.veiled).into_iter().partition(|(pid, ticks)| {
+                *ticks < from || scan.own.contains(pid) || is_refused(&environ(self.root, *pid))
+            });
+        for wait in waits() {
+            if young.is_empty() {
+                break;
+            }
+            std::thread::sleep(wait);
+            for (pid, ticks) in std::mem::take(&mut young) {
+                match read(*self, pid) {
+                    Ok(process) if process.ticks == Some(ticks) => {
+                        scan.take(process, tasks, &|_| true);
+                        young.append(&mut scan.veiled);
+                    }
+                    // Its number belongs to another process now, which began after the walk as others may have.
+                    Ok(_) => {}
+                    Err(e) if vanished(&e) => {}
+                    Err(_) => young.push((pid, ticks)),
+                }
+            }
+        }
+        scan.veiled = [old, young].concat();
+    }
+
+    /// Every user may read the line, whichever user the process belongs to (proc_pid_status(5)). Of several with
+    /// one number the youngest is taken.
+    fn nested(&self) -> BTreeMap<i64, (i64, u64)> {
+        let mut found = BTreeMap::new();
+        for pid in pids(self.root).unwrap_or_default() {
+            let dir = self.root.join(pid.to_string());
+            let Some(inside) = innermost(&status(&dir)) else { continue };
+            let stat = whole(&dir.join("stat")).ok().and_then(|bytes| parse_stat(&lossy(&bytes)));
+            if let Some(stat) = stat.filter(|stat| !stat.zombie) {
+                let youngest = found.entry(inside).or_insert((pid, stat.ticks));
+                if youngest.1 < stat.ticks {
+                    *youngest = (pid, stat.ticks);
+                }
+            }
+        }
+        found
+    }
 }
 
 /// The processes that are listed.
-fn pids(root: &Path) -> io::Result<Vec<i64>> {
+pub(super) fn pids(root: &Path) -> io::Result<Vec<i64>> {
     let pid = |entry: io::Result<fs::DirEntry>| {
         entry.map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok())).transpose()
     };
@@ -396,33 +446,6 @@ fn is_refused(environ: &io::Result<Vec<u8>>) -> bool {
     environ.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
 }
 
-fn settle(at: ProcFs<'_>, scan: &mut Scan, tasks: &BTreeSet<&str>, from: u64) {
-    // Who hides for good is mostly older: agents of a login, daemons. Who started us waits for us.
-    let (old, mut young): (Vec<_>, Vec<_>) =
-        std::mem::take(&mut scan.veiled).into_iter().partition(|(pid, ticks)| {
-            *ticks < from || scan.own.contains(pid) || is_refused(&environ(at.root, *pid))
-        });
-    for wait in waits() {
-        if young.is_empty() {
-            break;
-        }
-        std::thread::sleep(wait);
-        for (pid, ticks) in std::mem::take(&mut young) {
-            match read(at, pid) {
-                Ok(process) if process.ticks == Some(ticks) => {
-                    scan.take(process, tasks, &|_| true);
-                    young.append(&mut scan.veiled);
-                }
-                // Its number belongs to another process now, which began after the walk as others may have.
-                Ok(_) => {}
-                Err(e) if vanished(&e) => {}
-                Err(_) => young.push((pid, ticks)),
-            }
-        }
-    }
-    scan.veiled = [old, young].concat();
-}
-
 impl Scan {
     /// What a walk over these processes, all of our own user, would keep.
     pub fn over(processes: impl IntoIterator<Item = Process>, tasks: &BTreeSet<&str>) -> Scan {
@@ -462,28 +485,6 @@ pub(super) fn is_of_system(root: &Path, pid: i64) -> bool {
     is_kernel(pid) || (pid == FIRST && is_kernel(KTHREADD))
 }
 
-/// Looks at one pid. The pidfd is what makes it one look: while it says "not ended", the number cannot have
-/// been given to another process, so all that was read in between belongs to one process.
-pub(super) fn probe(at: ProcFs<'_>, pid: i64) -> Probe {
-    let id = i32::try_from(pid).ok().filter(|p| *p > 0).and_then(Pid::from_raw);
-    let Some(id) = id else { return Probe::Unclear(format!("{pid} is not a process id")) };
-    let fd = match pidfd_open(id, PidfdFlags::empty()) {
-        Ok(fd) => fd,
-        Err(Errno::SRCH) => return Probe::Absent,
-        Err(Errno::INVAL | Errno::NOENT) => return leaderless(at.root, pid, id),
-        Err(e) => return Probe::Unclear(format!("pid {pid} cannot be looked at: {e}")),
-    };
-    let before = ended(&fd);
-    let process = read(at, pid);
-    match (before, ended(&fd)) {
-        (Ok(false), Ok(false)) => {
-            Probe::Present(process.unwrap_or_else(|_| Process { pid, ..Process::default() }))
-        }
-        (Ok(_), Ok(_)) => Probe::Exited,
-        (Err(e), _) | (_, Err(e)) => Probe::Unclear(format!("pid {pid} cannot be looked at: {e}")),
-    }
-}
-
 /// A number that is in use but leads no process: a thread's, or that of a session or group whose leader died
 /// and whose members live on (the children of a killed worker). Older kernels say EINVAL to both.
 fn leaderless(root: &Path, pid: i64, id: Pid) -> Probe {
@@ -518,24 +519,6 @@ pub(super) fn inside(root: &Path, folder: &Path) -> Vec<Process> {
     let pids = pids(root).unwrap_or_default().into_iter();
     let others = pids.filter(|pid| *pid != own_pid()).filter(there);
     others.filter_map(|pid| read(ProcFs::any(root), pid).ok()).filter(|p| !p.zombie).collect()
-}
-
-/// See [`Processes::nested`]. Every user may read the line, whichever user the process belongs to (proc_pid_status(5)). Of several with
-/// one number the youngest is taken.
-fn nested(root: &Path) -> BTreeMap<i64, (i64, u64)> {
-    let mut found = BTreeMap::new();
-    for pid in pids(root).unwrap_or_default() {
-        let dir = root.join(pid.to_string());
-        let Some(inside) = innermost(&status(&dir)) else { continue };
-        let stat = whole(&dir.join("stat")).ok().and_then(|bytes| parse_stat(&lossy(&bytes)));
-        if let Some(stat) = stat.filter(|stat| !stat.zombie) {
-            let youngest = found.entry(inside).or_insert((pid, stat.ticks));
-            if youngest.1 < stat.ticks {
-                *youngest = (pid, stat.ticks);
-            }
-        }
-    }
-    found
 }
 
 /// The number of a process in its own pid namespace, where that is below ours.

@@ -5,7 +5,6 @@
 //! `-wal` and `-shm` under the living one. From then on two groups write into two logs, and one loses.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,6 +12,7 @@ use std::time::Duration;
 
 use super::locks::{Inode, Kind, Lock};
 use super::{Host, Split, proc};
+use base::snapshot::with_end;
 
 /// SQLite's dead-man switch: every process with a WAL board open holds a read lock on this byte of the `-shm`
 /// (`UNIX_SHM_DMS`, os_unix.c).
@@ -100,18 +100,14 @@ impl Board {
             Err(e) if e.kind() == io::ErrorKind::NotFound => beside(db)?,
             other => other?,
         };
-        let with = |suffix: &str| {
-            let mut name = OsString::from(&db);
-            name.push(suffix);
-            PathBuf::from(name)
-        };
-        let shm = match Inode::of(&with("-shm")) {
+        let shm = match Inode::of(&with_end(&db, "-shm")) {
             Ok(inode) => Some(inode.number),
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(e) => return Err(e),
         };
         let place = Inode::of(&db).or_else(|_| Inode::of(db.parent().unwrap_or(Path::new("/"))))?;
-        Ok(Board { place, shm, lost: [" (deleted)", "-wal (deleted)", "-shm (deleted)"].map(with) })
+        let lost = [" (deleted)", "-wal (deleted)", "-shm (deleted)"].map(|end| with_end(&db, end));
+        Ok(Board { place, shm, lost })
     }
 
     /// Whether a lock whose holder cannot be asked may be that of a process with another `-shm` of this board.

@@ -16,7 +16,7 @@ use rustix::process::{
     set_child_subreaper, waitpid,
 };
 
-use super::proc::{Descendant, Kin, Process, ancestry, scan};
+use super::proc::{Descendant, Kin, Process, Processes, ancestry};
 use super::{Host, Proof, Target, proc};
 use base::reason::Reason;
 
@@ -227,7 +227,7 @@ impl Host {
     }
 
     fn left_by(&self, target: &Target) -> Result<Vec<i64>, Reason> {
-        let scan = scan(self.processes(), &BTreeSet::from([target.task.as_str()]));
+        let scan = self.processes().scan(&BTreeSet::from([target.task.as_str()]));
         if let Some(gap) = &scan.gap {
             return Err(format!("stopped, but the process list is not complete: {gap}").into());
         }

@@ -7,6 +7,12 @@ use std::time::Duration;
 
 use super::*;
 
+impl Host {
+    fn still_gone(&self, proof: &Proof) -> bool {
+        self.recheck(&[Some(proof.clone())], &[]).still_gone == [true]
+    }
+}
+
 struct Killed(Child);
 
 impl Killed {
@@ -40,6 +46,7 @@ fn ask(host: &Host, name: &str, pid: Option<i64>) -> Ask {
         hermes_spawned: false,
         birth: None,
         workers: Vec::new(),
+        recorded: Vec::new(),
         namespace: None,
     }
 }
@@ -72,7 +79,7 @@ fn a_worker_lives_and_dies() {
     let alive = look(&host, &ask, |l| l.life == Life::Alive);
     assert_eq!((alive.worker_pid, alive.claimer, alive.orphans), (Some(worker.pid()), Life::Alive, vec![]));
 
-    let Probe::Present(seen) = proc::probe(host.processes(), worker.pid()) else { panic!("no worker") };
+    let Probe::Present(seen) = host.processes().probe(worker.pid()) else { panic!("no worker") };
     let boot_id = host.facts().boot_id;
     let wrong = Proof {
         task: ask.task.clone(),
@@ -376,7 +383,10 @@ fn the_last_look_before_a_write_is_one_scan() {
     let all = view.recheck(&[proof("t_a"), None, proof("t_b")], &[freed("t_b"), freed("t_a")]);
     assert_eq!(
         (all.still_gone, all.at_work),
-        (vec![false, true, true], vec![None, Some(AtWork { pid: 77, is_worker: true })])
+        (
+            vec![false, true, true],
+            vec![None, Some(AtWork { pid: 77, command: "hermes".into(), is_worker: true })]
+        )
     );
     assert_eq!(machine.0.get(), 1);
 }
@@ -401,22 +411,67 @@ fn a_worker_whose_environment_says_nothing_is_known_by_its_recorded_start() {
     }
     let recorded = |has_blocked: bool, ticks: u64| {
         let birth = Birth { boot: boot.clone(), ticks };
-        [Recorded { pid: worker.pid(), birth, has_blocked }]
+        [Recorded { run: Some(1), pid: worker.pid(), birth, has_blocked }]
     };
     let at_work = |recorded: &[Recorded]| {
-        host.recheck(&[], &[Freed { task: "t_a", workers: &[(1, worker.pid())], recorded }]).at_work[0]
+        host.recheck(&[], &[Freed { task: "t_a", workers: &[(1, worker.pid())], recorded }]).at_work.remove(0)
     };
-    let seen = |is_worker| Some(AtWork { pid: worker.pid(), is_worker });
+    let seen = |is_worker| Some(AtWork { pid: worker.pid(), command: "cat".into(), is_worker });
     assert_eq!(at_work(&recorded(false, ticks)), seen(true));
     assert_eq!(at_work(&recorded(true, ticks)), seen(false), "it said itself that it stops");
     assert_eq!(at_work(&recorded(false, ticks + 1)), None, "another process has its number");
     let beside = |claimer| {
         let recorded = recorded(false, ticks);
         let freed = Freed { task: "t_a", workers: &[], recorded: &recorded };
-        host.at_work_beside(&[freed], claimer)[0]
+        host.at_work_beside(&[freed], claimer).remove(0)
     };
     assert_eq!(beside(None), seen(true));
     assert_eq!(beside(Some(worker.pid())), None, "it claims the task again");
+}
+
+/// These processes, and no others.
+struct Few(Vec<Process>);
+
+impl Processes for Few {
+    fn scan(&self, tasks: &BTreeSet<&str>) -> Scan {
+        Scan::over(self.0.iter().cloned(), tasks)
+    }
+    fn probe(&self, pid: i64) -> Probe {
+        self.0.iter().find(|p| p.pid == pid).cloned().map_or(Probe::Absent, Probe::Present)
+    }
+}
+
+#[test]
+fn a_recorded_worker_of_an_earlier_attempt_is_seen_beside_the_next_one() {
+    let host = host();
+    let process = |pid: i64, parent: i64, task: Option<&str>| Process {
+        pid,
+        parent,
+        zombie: false,
+        stopped: false,
+        terminal: false,
+        kernel: false,
+        ticks: Some(1),
+        command: Some("agent".into()),
+        asked: None,
+        marks: Marks::Read { task: task.map(str::to_owned), run: None },
+        is_unclear: false,
+    };
+    let look = |older: i64, worker: i64, has_blocked: bool, ticks: u64| {
+        let birth = Birth { boot: host.facts().boot(), ticks };
+        let recorded = vec![Recorded { run: Some(6), pid: 66, birth, has_blocked }];
+        let ask = Ask { recorded, ..ask(&host, "next", Some(77)) };
+        let worker = process(77, worker, Some(&ask.task));
+        let machine = Few(vec![process(66, older, None), worker]);
+        let look = host.view(&machine).look(&[ask]).remove(0);
+        assert_eq!((look.worker_pid, look.is_older), (Some(77), false), "{look:?}");
+        (look.beside, look.stands_aside)
+    };
+    assert_eq!(look(1, 1, true, 1), (Some((6, 66)), true));
+    assert_eq!(look(1, 1, false, 1), (Some((6, 66)), false));
+    assert_eq!(look(1, 1, true, 2), (None, false), "another process has its number");
+    assert_eq!(look(1, 66, true, 1), (None, false), "it started the next one");
+    assert_eq!(look(77, 1, true, 1), (None, false), "the next one started it");
 }
 
 #[test]

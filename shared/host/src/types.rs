@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use base::named_enum::named_enum;
 use base::time::Time;
 
 /// An attempt must be older than the boot by this many seconds to be called older; also how far two readings
@@ -33,15 +34,16 @@ pub struct HostPolicy {
     pub name: Option<String>,
 }
 
-/// Whether workers run in the same pid namespace as we do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PidNamespace {
-    /// Find out; where that cannot be proven, nobody is `Gone`.
-    #[default]
-    Auto,
-    /// A person says they do.
-    Same,
+named_enum! {
+    /// Whether workers run in the same pid namespace as we do.
+    #[derive(Default)]
+    pub enum PidNamespace {
+        /// Find out; where that cannot be proven, nobody is `Gone`.
+        #[default]
+        Auto = "auto",
+        /// A person says they do.
+        Same = "same",
+    }
 }
 
 /// What was read once about this host.
@@ -210,6 +212,9 @@ pub struct Ask {
     /// live.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<(i64, i64)>,
+    /// Those of earlier attempts of which the board has a record of the start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recorded: Vec<Recorded>,
     /// The pid namespace the pid was read in, where the board has it (`board claim --pid` records it): the same one as
     /// ours means that the pid is what it says, in a container too.
     pub namespace: Option<String>,
@@ -228,6 +233,12 @@ pub struct Look {
     /// The living worker belongs to another attempt than the one asked about.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_older: bool,
+    /// Run and pid of a living worker of another attempt, beside that of the one that was asked about: two work on the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<(i64, i64)>,
+    /// That one is known by its recorded start alone, and blocked the task itself: it keeps nobody from the task.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stands_aside: bool,
     /// The living worker where a signal stopped it (state `T`), and then its parent where that is stopped too, as `board run` is with its agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stopped: Vec<i64>,
@@ -298,6 +309,9 @@ pub struct Freed<'a> {
 /// A worker whose start the board has a record of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
+    /// The attempt it claimed the task for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<i64>,
     /// Its pid.
     pub pid: i64,
     /// Its start.
@@ -308,10 +322,12 @@ pub struct Recorded {
 }
 
 /// A process that works on a task: its environment or command line names it, or the board has a record of its start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AtWork {
     /// The process.
     pub pid: i64,
+    /// The bare name of its program: arguments may hold keys.
+    pub command: String,
     /// It may be a worker. Else a worker that is gone left it behind.
     pub is_worker: bool,
 }

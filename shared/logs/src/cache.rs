@@ -233,10 +233,26 @@ impl Cache {
         self.clock.is_some() || self.new_clock.is_some()
     }
 
+    /// Lets what a clock that was ahead saw count from now on: else it would begin anew with each pass until that time. For a pass whose own
+    /// clock was not given and is trusted.
+    pub fn restart_future(&mut self, now: Time) {
+        let ahead: Vec<String> = self
+            .sightings
+            .iter()
+            .filter(|(_, since)| since.is_ahead_of(now))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in ahead {
+            self.noted.insert(key.clone(), now);
+            self.sightings.insert(key.clone(), now);
+            self.forgotten.insert(key);
+        }
+    }
+
     /// Since when this was seen, which is now if it never was.
     pub fn sight(&mut self, key: &str, now: Time) -> Time {
+        // A clock that stepped back must not make a sighting last longer than it did.
         if let Some(since) = self.sightings.get(key) {
-            // A clock that stepped back must not make a sighting last longer than it did.
             return (*since).min(now);
         }
         self.noted.insert(key.to_owned(), now);
@@ -576,6 +592,32 @@ mod tests {
         c.sight("b", Time(1));
         assert_eq!(c.save(), None);
         assert!(Cache::open(Some(path)).was_sighted("b"));
+    }
+
+    #[test]
+    fn what_a_clock_that_was_ahead_saw_counts_from_the_next_pass_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        for (now, since) in [(1_000, 1_000), (31_000_000, 1_000)] {
+            let mut c = Cache::open(Some(path.clone()));
+            assert_eq!(c.sight("early", Time(now)), Time(since));
+            assert_eq!(c.save(), None);
+        }
+        for (now, is_trusted, since) in [
+            (31_000_000, true, 31_000_000),
+            (1_500, false, 1_500),
+            (2_000, true, 2_000),
+            (2_300, true, 2_000),
+            (1_900, true, 1_900),
+            (2_400, true, 2_000),
+        ] {
+            let mut c = Cache::open(Some(path.clone()));
+            if is_trusted {
+                c.restart_future(Time(now));
+            }
+            assert_eq!(c.sight("late", Time(now)), Time(since), "{now}");
+            assert_eq!(c.save(), None);
+        }
     }
 
     #[test]

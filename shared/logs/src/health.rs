@@ -1,7 +1,7 @@
 //! Whether a living worker is well, by what its own log tells: pure, and without memory between passes.
 //!
 //! The checks are those of claudectl (0.64.0, `health.rs` and `supervisor.rs`) and of the coordination operations of
-//! alkdev hub. The same word stands in check, policy key, report and documentation: [`Check::name`]. Where a rule was weak it
+//! alkdev hub. The same word stands in check, policy key, report and documentation: [`Check::as_str`]. Where a rule was weak it
 //! was mended; each rule says beside its code what it was and what it is now.
 
 use serde::{Deserialize, Serialize};

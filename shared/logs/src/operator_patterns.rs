@@ -211,7 +211,7 @@ impl Rules<'_> {
         let (n, keys, found) = all
             .filter(|(_, (keys, _))| counts(keys))
             .find_map(|(n, (keys, regex))| Some((n, keys, found(regex.as_ref()?, text)?)))?;
-        let own = || reset_time(text, line.seen).filter(|_| can_end(keys.cause));
+        let own = || reset_time(text, line.seen).filter(|_| keys.cause.can_end());
         let evidence = Evidence {
             http: stated(text),
             at: Some(line.seen),
@@ -222,11 +222,6 @@ impl Rules<'_> {
         };
         Some(Said { rule: n + 1, is_anywhere: keys.place == MatchPlace::Anywhere, evidence })
     }
-}
-
-/// Whether words with this cause may state when it ends, also where no group says so.
-fn can_end(cause: Cause) -> bool {
-    matches!(cause, Cause::RateLimit | Cause::Quota | Cause::Overloaded)
 }
 
 /// A pattern's groups that say when a limit ends.

@@ -125,7 +125,7 @@ impl Reader {
         let evidence = Evidence {
             http,
             at: Some(seen),
-            resets: form::can_end(cause).then(|| reset_time(&said, seen)).flatten(),
+            resets: cause.can_end().then(|| reset_time(&said, seen)).flatten(),
             attempt: self.from,
             words: clip_words(&said, MAX_WORDS).to_owned(),
             ..Evidence::new(cause, open.offset)

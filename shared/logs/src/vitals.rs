@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::usage::{Tokens, Usage};
 use base::money::Money;
+use base::named_enum::named_enum;
 use base::time::Time;
 
 /// Most files that are named as edited: those touched last.
@@ -168,32 +169,17 @@ pub struct Finding {
     pub said: String,
 }
 
-/// Sorts of findings; names and thresholds are those of claudectl 0.64.0 (`brain::autopsy`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Category {
-    /// One tool failed again and again: 2 times in a row, from 3 on a warning, from 5 on critical.
-    ErrorCascade,
-    /// One file was read again and again without an edit of it: 3 times, from 5 on a warning.
-    WastedReads,
-    /// One file was edited, something failed, and it was edited again: 2 times, from 4 on critical.
-    UndoRedoLoop,
-    /// 8 API calls without an edit filled more than 15 % of the context, from 30 % on critical.
-    ContextBloat,
-}
-
-impl Category {
-    /// All.
-    pub const ALL: [Category; 4] =
-        [Category::ErrorCascade, Category::WastedReads, Category::UndoRedoLoop, Category::ContextBloat];
-
-    /// Its name, as claudectl writes it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Category::ErrorCascade => "ErrorCascade",
-            Category::WastedReads => "WastedReads",
-            Category::UndoRedoLoop => "UndoRedoLoop",
-            Category::ContextBloat => "ContextBloat",
-        }
+named_enum! {
+    /// Sorts of findings; names and thresholds are those of claudectl 0.64.0 (`brain::autopsy`).
+    pub enum Category {
+        /// One tool failed again and again: 2 times in a row, from 3 on a warning, from 5 on critical.
+        ErrorCascade = "ErrorCascade",
+        /// One file was read again and again without an edit of it: 3 times, from 5 on a warning.
+        WastedReads = "WastedReads",
+        /// One file was edited, something failed, and it was edited again: 2 times, from 4 on critical.
+        UndoRedoLoop = "UndoRedoLoop",
+        /// 8 API calls without an edit filled more than 15 % of the context, from 30 % on critical.
+        ContextBloat = "ContextBloat",
     }
 }
 

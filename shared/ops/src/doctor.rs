@@ -20,35 +20,26 @@ pub use self::machine::{
 pub use self::targets::{FAILING, Failing, TargetSeen, targets};
 pub use self::watchers::{StartersSeen, WatcherSeen, unwatched, watchers};
 
-/// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// As it should be.
-    Ok,
-    /// Worth knowing.
-    Info,
-    /// Something works worse than it could.
-    Warning,
-    /// Work may stand still, or be lost.
-    Error,
-}
+use base::named_enum::named_enum;
 
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Severity::Ok => "ok",
-            Severity::Info => "info",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        })
+named_enum! {
+    /// How bad a finding is.
+    pub enum Severity {
+        /// As it should be.
+        Ok = "ok",
+        /// Worth knowing.
+        Info = "info",
+        /// Something works worse than it could.
+        Warning = "warning",
+        /// Work may stand still, or be lost.
+        Error = "error",
     }
 }
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Its stable name, one of [`IDS`].
+    /// Its stable name, as docs/doctor.md lists it.
     pub id: &'static str,
     /// How bad it is.
     pub severity: Severity,
@@ -104,59 +95,6 @@ impl Finding {
         self
     }
 }
-
-/// Every finding there is. Names do not change; new ones may come.
-pub const IDS: [&str; 49] = [
-    "config-valid",
-    "config-invalid",
-    "config-shared",
-    "config-differs",
-    "board-found",
-    "board-none",
-    "board-unreadable",
-    "board-unwritable",
-    "board-too-old",
-    "board-outdated",
-    "board-split",
-    "board-damaged",
-    "board-replaced",
-    "board-paused",
-    "board-unwatched",
-    "other-user",
-    "clock-sane",
-    "clock-behind",
-    "host-silent",
-    "dispatcher-alive",
-    "dispatcher-absent",
-    "dispatcher-hidden",
-    "dispatcher-wedged",
-    "dispatcher-stopped",
-    "hermes-unreadable",
-    "orchestrator-found",
-    "orchestrator-missing",
-    "orchestrator-refused",
-    "key-refused",
-    "fallback-missing",
-    "auto-decompose-on",
-    "person-works",
-    "timers-installed",
-    "timers-missing",
-    "timers-off",
-    "timers-twice",
-    "linger-off",
-    "pass-recent",
-    "pass-never",
-    "pass-overdue",
-    "pass-failed",
-    "notify-ready",
-    "notify-failing",
-    "workers-hidden",
-    "state-ready",
-    "state-refused",
-    "disk-space",
-    "disk-low",
-    "versions",
-];
 
 /// The worst of them.
 pub fn worst(findings: &[Finding]) -> Severity {

@@ -193,7 +193,7 @@ pub(crate) fn replace(flag: &str, file: &Path, metrics: &[Metric], samples: &[Sa
 fn put(flag: &str, file: &Path, text: &str) -> Result<()> {
     let at = named(flag, file);
     // 74 and not 77: the pass itself was permitted all it did.
-    let wrong = |e: &io::Error| Error::new(Kind::Io, &at, e).hint("name a file in a folder you can write");
+    let wrong = |e: &io::Error| Error::unwritten(Kind::Io, &at, e);
     let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| wrong(&e))?;
     // The collector is another user.

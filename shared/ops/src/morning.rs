@@ -9,19 +9,15 @@ use page::html::parts::{
 };
 use page::html::{MAX_LISTED, contents, figures, judged, shell};
 
-use crate::explain::summary::{Entry, Shared, Summary, by_refusal, heading};
-use crate::needs::{BoardNow, Need, Now, Waiting, screen};
+use crate::explain::summary::{Entry, Shared, Summary, by_refusal, heading, next_try};
+use crate::needs::screen::{self, findings, unknown};
+use crate::needs::{BoardNow, Need, Now, Waiting};
 use base::time::{Time, words};
 
 /// Tasks of one need or one cause that are shown at once.
 const AT_ONCE: usize = 10;
 /// Most characters of a line that holds untrusted text.
 const MAX_LINE: usize = 600;
-
-/// How it stands, as far as colour goes: the class of the headline.
-const GOOD: &str = "good";
-const WARN: &str = "warn";
-const BAD: &str = "bad";
 
 /// One board of the page; no summary where it could not be looked at.
 pub struct Part<'a> {
@@ -65,13 +61,9 @@ fn machines<'n>(now: &'n Now, others: &'n [Now]) -> Vec<&'n Now> {
     std::iter::once(now).chain(others).collect()
 }
 
+/// How it stands, as far as colour goes: the class of the headline.
 fn look(all: &[&Now]) -> &'static str {
-    let good = |now: &&Now| now.needs.is_empty() && findings(now).next().is_none();
-    match (all.iter().all(good), all.iter().any(|now| unknown(now).next().is_some())) {
-        (false, _) => BAD,
-        (true, true) => WARN,
-        (true, false) => GOOD,
-    }
+    screen::look_of(all, ["good", "warn", "bad"])
 }
 
 /// How another machine stands.
@@ -85,17 +77,6 @@ fn other(now: &Now) -> String {
     };
     let inside = [seen, need_list(now), listed(findings(now)), listed(unknown(now))];
     plain_section(&format!("On {}", escaped(&now.host, 80)), &inside.concat())
-}
-
-/// What was found of the boards themselves.
-fn findings(now: &Now) -> impl Iterator<Item = String> {
-    now.boards.iter().flat_map(|b| b.findings.iter().map(move |f| format!("{}: {f}", b.board)))
-}
-
-fn unknown(now: &Now) -> impl Iterator<Item = String> {
-    let of_boards =
-        now.boards.iter().flat_map(|b| b.unknown.iter().map(move |u| format!("{}: {u}", b.board)));
-    now.unknown.iter().cloned().chain(of_boards)
 }
 
 fn head(now: &Now, boards: &[Part<'_>], others: &[Now], said: &str) -> String {
@@ -120,7 +101,7 @@ fn head(now: &Now, boards: &[Part<'_>], others: &[Now], said: &str) -> String {
         }
         (false, true) => "This machine has no board.".to_owned(),
     };
-    let tiles = match !others.is_empty() && boards.is_empty() {
+    let tiles = match boards.is_empty() {
         true => String::new(),
         false => format!("<ul class=\"headline tiles\">{}</ul>", tiles.concat()),
     };
@@ -273,7 +254,7 @@ fn waiting(s: &Summary, now: Time) -> String {
     }
     let mut groups: Vec<(String, Vec<&Entry>)> = Vec::new();
     for (shared, entries) in by_refusal(&s.waiting) {
-        let says = cause(shared, &entries);
+        let says = cause(shared, &entries, now);
         match groups.iter_mut().find(|(other, _)| shared.is_none() && *other == says) {
             Some((_, all)) => all.extend(entries),
             None => groups.push((says, entries)),
@@ -284,13 +265,12 @@ fn waiting(s: &Summary, now: Time) -> String {
     plain_section(&format!("Waiting: {}", s.waiting.len()), &all)
 }
 
-fn cause(shared: Option<&Shared>, entries: &[&Entry]) -> String {
-    shared.map_or_else(|| entries[0].says.to_string(), |shared| heading(shared, entries))
+fn cause(shared: Option<&Shared>, entries: &[&Entry], now: Time) -> String {
+    shared.map_or_else(|| entries[0].says.to_string(), |shared| heading(shared, entries, now))
 }
 
 fn group(says: &str, entries: &[&Entry], now: Time) -> String {
-    let next = entries.iter().filter_map(|e| e.until).min();
-    let next = match next {
+    let next = match next_try(entries) {
         _ if entries.iter().any(|e| e.due) => "goes on with the next pass".to_owned(),
         Some(at) => format!("next try at {}, in {}", stamp(at, now), words(at.since(now))),
         None => "until another task or the operator goes on".to_owned(),

@@ -266,7 +266,9 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
     let need = |(shared, entries): (Option<&Shared>, Vec<&Entry>)| {
         let first = entries[0];
         let (cause, at, says) = match shared {
-            Some(shared) => (shared.cause.to_string(), &shared.at, summary::heading(shared, &entries)),
+            Some(shared) => {
+                (shared.cause.to_string(), &shared.at, summary::heading(shared, &entries, summary.now))
+            }
             None => {
                 ("task".to_owned(), &first.task, format!("{} {}: {}", first.task, first.title, first.says))
             }
@@ -282,7 +284,7 @@ pub fn of_tasks(summary: &Summary) -> Vec<Need> {
                 .map(|e| Waiting { id: e.task.clone(), title: e.title.to_string() })
                 .collect(),
             since: entries.iter().map(|e| e.since).min(),
-            next: entries.iter().filter_map(|e| e.until).min(),
+            next: summary::next_try(&entries),
             run,
             todo: todo(shared, &entries, named.unwrap_or_default()),
             // One more task is the same matter. A new try by a person that failed is another one: what was mended was not the cause.
@@ -329,8 +331,32 @@ pub fn of_board(summary: &Summary) -> Vec<Need> {
     of_tasks(summary).into_iter().chain(keys).chain(found).collect()
 }
 
+/// A board that was moved, with tasks that need a person: they go on where it is now, and what is answered here is lost. `address`: where
+/// the board was.
+pub fn of_move(summary: &Summary, pause: &Pause, address: &str) -> Option<Need> {
+    let tasks: Vec<Waiting> = of_board(summary).into_iter().flat_map(|need| need.tasks).collect();
+    (!tasks.is_empty()).then(|| Need {
+        key: format!("{PAUSED}:{}", summary.board),
+        cause: PAUSED.to_owned(),
+        board: Some(summary.board.clone()),
+        says: format!(
+            "{}: {}; {} a person there: answer nothing here",
+            summary.board,
+            pause.words(summary.now),
+            things_or(tasks.len(), "task needs", "tasks need")
+        ),
+        tasks,
+        since: pause.since,
+        todo: Some(format!(
+            "name the board where it is now: `board.db` in the configuration, or --db; to use this file again: `watchbill unpause --db {}`",
+            card::shell_word(address)
+        )),
+        ..Need::default()
+    })
+}
+
 /// A pause that nobody ended, and for which work waits: one that ends within a day ends by itself, and a short one is on purpose. That of a
-/// board that was moved stays. `address`: where the board is.
+/// board that was moved is [`of_move`]'s. `address`: where the board is.
 pub fn of_pause(summary: &Summary, pause: &Pause, address: &str) -> Option<Need> {
     let is_long = |since: Time| summary.now.since(since) >= FORGOTTEN;
     let due: Vec<&Entry> = summary.waiting.iter().filter(|e| e.due && is_long(e.since)).collect();
@@ -404,7 +430,7 @@ fn of_unattended(
         Unattended::Triage => (
             "triage",
             "in triage, and nobody specifies",
-            format!("specify {each}; `kanban.auto_decompose` lets Hermes do so"),
+            format!("specify {each}: a model does that, which costs tokens; the dispatcher of Hermes does so if `kanban.auto_decompose` is on"),
         ),
         Unattended::NotStarted => (
             "not-started",

@@ -362,7 +362,8 @@ impl Book {
         if let Some(until) = target.quiet.and_then(|quiet| quiet.until(now)) {
             return Some((until, "quiet hours".into()));
         }
-        if let Some(failing) = self.failing.as_ref().filter(|f| f.next > now && f.since <= now) {
+        if let Some(failing) = self.failing.as_ref().filter(|f| (1..=MAX_RETRY).contains(&f.next.since(now)))
+        {
             return Some((failing.next, format!("the last try failed: {}", failing.why)));
         }
         let most = usize::try_from(target.max_per_hour).unwrap_or(usize::MAX);
@@ -431,7 +432,11 @@ impl Episode {
     /// Whether it is to be told once more.
     fn is_anew(&self, need: &Need, now: Time) -> bool {
         let is_over = self.gone.is_some_and(|gone| now.since(gone) >= SETTLED);
-        let is_asked = self.asked.zip(need.asked).is_some_and(|(told, asked)| asked > told);
+        // What a clock that was ahead told of is not later than all that is asked since.
+        let is_asked = self
+            .asked
+            .zip(need.asked)
+            .is_some_and(|(told, asked)| asked > told || (told.is_ahead_of(now) && asked != told));
         is_over || is_asked || self.is_more(need, now)
     }
 

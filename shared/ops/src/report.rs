@@ -17,7 +17,7 @@ use page::{Overview, text};
 use policy::{Beyond, Left, Pass, Said};
 
 /// What became of one board in one pass.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct BoardReport {
     /// What to call it.
     pub board: String,
@@ -91,22 +91,7 @@ impl BoardReport {
 
     /// An empty report.
     pub fn new(board: String, path: String) -> BoardReport {
-        BoardReport {
-            board,
-            path,
-            steps: Vec::new(),
-            glanced: None,
-            left: Vec::new(),
-            warnings: Vec::new(),
-            findings: Vec::new(),
-            notices: Vec::new(),
-            beyond: Vec::new(),
-            error: None,
-            muted: false,
-            is_paused: false,
-            overview: None,
-            seen: None,
-        }
+        BoardReport { board, path, ..BoardReport::default() }
     }
 
     /// The exit code of the pass on this board.
@@ -158,6 +143,8 @@ pub struct Loudness {
     pub verbose: bool,
     /// Errors only.
     pub quiet: bool,
+    /// A person looks on: a pause is told again, also where the timer's pass told it.
+    pub watched: bool,
 }
 
 /// The schema of a report.
@@ -193,7 +180,7 @@ pub fn write(
         for notice in lasting.filter(|n| !n.muted || loud.verbose) {
             say(err, '4', pass.program, &format!("{}: {}", board.path, notice.said))?;
         }
-        if let Some(e) = board.error.as_ref().filter(|_| !board.muted || loud.verbose) {
+        if let Some(e) = board.error.as_ref().filter(|_| !board.muted || loud.verbose || loud.watched) {
             say(err, '3', pass.program, &e.to_string())?;
         }
     }
@@ -355,6 +342,22 @@ mod tests {
         assert!(!text.contains("6 more") && !text.contains("t_1") && text.contains("newest 500"), "{text}");
         board.overview = None;
         assert!(said(&board).contains("t_1 unknown: files: no log"));
+    }
+
+    #[test]
+    fn a_pause_that_was_told_is_told_again_to_a_person() {
+        let mut board = BoardReport::new("b".into(), "/b".into());
+        board.error = Some(Error::new(Kind::Busy, "b", "paused"));
+        board.muted = true;
+        let now = base::time::Time(0);
+        let pass = Pass { id: "p".into(), program: "heal", now, clock_given: false, only: None, dry: false };
+        let said = |loud: Loudness| {
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            write(&mut out, &mut err, &pass, "1", std::slice::from_ref(&board), None, loud).unwrap();
+            String::from_utf8(err).unwrap()
+        };
+        assert_eq!(said(Loudness::default()), "");
+        assert!(said(Loudness { watched: true, ..Loudness::default() }).contains("b: paused"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 pub use self::tool::Tool;
 use base::for_each_watcher;
+use base::named_enum::named_enum;
 use base::registry::NAMES;
 use base::time::Time;
 use watch::{self, Spec, Watcher};
@@ -123,16 +124,16 @@ impl Watched {
     }
 }
 
-/// What starts programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum By {
-    /// Timers of the user's own systemd.
-    User,
-    /// Timers of the machine's systemd.
-    System,
-    /// A crontab.
-    Cron,
+named_enum! {
+    /// What starts programs.
+    pub enum By {
+        /// Timers of the user's own systemd.
+        User = "user",
+        /// Timers of the machine's systemd.
+        System = "system",
+        /// A crontab.
+        Cron = "cron",
+    }
 }
 
 /// Something that starts one watcher.

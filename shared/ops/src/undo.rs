@@ -107,10 +107,10 @@ pub fn refused(task: &str, action: &Action, said: &Word) -> Step {
 fn row(d: &Detail, action: &Action) -> Result<BTreeMap<Column, Turn>, String> {
     let mut row = BTreeMap::new();
     for (name, before) in &action.before {
-        let column = Column::read(name)
+        let column = Column::named(name)
             .ok_or_else(|| format!("it changed {name}, which this version does not know"))?;
         // Any process may have written the event; of work itself the watchers change only where it stands and who does it.
-        if is_of_cards(column) && !card::is_card(&d.task) {
+        if is_of_cards(column) && !d.task.is_card() {
             return Err(format!("its image names {name}, which no watcher changes on a task"));
         }
         let after = action.after.get(name).unwrap_or(&Value::Null);
@@ -142,8 +142,8 @@ fn told(row: &BTreeMap<Column, Turn>) -> String {
     let shown = |cell: &Cell| quote::inline(&cell.to_string(), MAX_CELL);
     let one = |(column, turn): (&Column, &Turn)| match (column, &turn.from) {
         (Column::Body, _) => "body as it was".to_owned(),
-        (_, Some(from)) => format!("{} {} -> {}", column.name(), shown(from), shown(&turn.to)),
-        (_, None) => format!("{} -> {}", column.name(), shown(&turn.to)),
+        (_, Some(from)) => format!("{} {} -> {}", column.as_str(), shown(from), shown(&turn.to)),
+        (_, None) => format!("{} -> {}", column.as_str(), shown(&turn.to)),
     };
     row.iter().map(one).collect::<Vec<_>>().join(", ")
 }
@@ -199,7 +199,7 @@ fn archive(made: &Detail) -> Result<Option<(String, String)>, String> {
     if t.status == Status::Archived || card::is_incident(t.idempotency_key.as_deref()) {
         return Ok(None);
     }
-    let what = if card::is_card(t) { "its card" } else { "its part" };
+    let what = if t.is_card() { "its card" } else { "its part" };
     if t.claim_lock.is_some() || t.current_run.is_some() || t.status == Status::Running {
         return Err(format!("{what} {} was taken: status is {}", t.id, t.status));
     }

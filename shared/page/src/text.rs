@@ -8,6 +8,7 @@ use super::words::{self, amount, at_least, count, known_least, money, used};
 use super::{Draft, FilesView, Intervention, Overview, ProviderView, Spent, TaskView, Verdict};
 use base::count::things;
 use base::time::{Time, words as span};
+use base::wrap::folded;
 use logs::usage::Tokens;
 
 /// Columns of a line. Only commands may be longer: they are there to be copied.
@@ -70,8 +71,8 @@ fn whole(out: &mut dyn Write, o: &Overview) -> io::Result<()> {
         &format!(
             "{}, {} back to {}: {counts}",
             plain(&o.board, 40),
-            clock(o.now, o.now),
-            clock(o.since, o.now)
+            o.now.local_minute(),
+            o.since.local_moment(o.now)
         ),
     )?;
     table(out, &TASKS, o.tasks.iter().take(MAX_LISTED).map(task_row).collect())?;
@@ -171,7 +172,7 @@ fn table(out: &mut dyn Write, names: &[&str], rows: Vec<Vec<String>>) -> io::Res
 fn intervention(t: &Intervention, now: Time) -> String {
     let by = t.by.as_deref().map_or_else(String::new, |by| format!(" by {by}"));
     let because = t.because.as_deref().map_or_else(String::new, |b| format!(": {b}"));
-    format!("{} {} {}{by}{because}", clock(t.at, now), t.task, t.what)
+    format!("{} {} {}{by}{because}", t.at.local_moment(now), t.task, t.what)
 }
 
 fn provider_line(p: &ProviderView, now: Time) -> String {
@@ -179,18 +180,13 @@ fn provider_line(p: &ProviderView, now: Time) -> String {
         format!(
             ", {}, the last at {} until {}: {}",
             things(p.refusals.len(), "refusal"),
-            clock(r.from, now),
-            clock(r.until, now),
+            r.from.local_moment(now),
+            r.until.local_moment(now),
             r.cause
         )
     });
     let state = if p.state == "half open" { "trying again" } else { &p.state };
     format!("{} {state}{last}", p.name)
-}
-
-/// `03:12` on the reader's clock, as in every other line for people; whole where that may be another day's.
-fn clock(t: Time, now: Time) -> String {
-    if now.since(t).saturating_abs() < 86_400 { t.local_minute() } else { t.to_string() }
 }
 
 fn listed<'a>(
@@ -213,21 +209,7 @@ fn more(out: &mut dyn Write, indent: &str, count: usize, most: usize) -> io::Res
 /// A sentence over as many lines as it needs, those behind the first further in.
 fn wrapped(out: &mut dyn Write, indent: &str, sentence: &str) -> io::Result<()> {
     let text = plain(sentence, MAX_SENTENCE);
-    let mut line = String::from(indent);
-    let mut is_empty = true;
-    for word in text.split_whitespace() {
-        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDE {
-            writeln!(out, "{line}")?;
-            line = format!("{indent}    ");
-            is_empty = true;
-        }
-        if !is_empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        is_empty = false;
-    }
-    writeln!(out, "{line}")
+    out.write_all(folded(WIDE, indent, &format!("{indent}    "), &text).as_bytes())
 }
 
 #[cfg(test)]

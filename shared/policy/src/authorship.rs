@@ -152,21 +152,20 @@ pub fn undone(d: &Detail) -> Option<&Event> {
         let of_it = |e: &Event| e.kind == EventKind::Commented && e.at == c.at && author(e);
         c.at > undone.at || (c.at == undone.at && d.events[at..].iter().any(of_it))
     };
-    let asked =
-        |c: &Comment| c.body.lines().next().map(str::trim_end) == Some("watchbill: heal") && is_behind(c);
+    let asked = |c: &Comment| opts_out(c) == Some(false) && is_behind(c);
     let over = d.events[at..].iter().any(is_turn) || d.comments.iter().any(asked);
     (!over).then_some(undone)
 }
 
 /// Why no watcher acts on a task whatever is wrong with it, if so: it is marked, or the step of a watcher was undone.
-pub fn hands_off(seen: &Detail, profiles: &Profiles, person: Option<&str>) -> Option<String> {
+pub fn hands_off(seen: &Detail, profiles: &Profiles, person: Option<&str>, now: Time) -> Option<String> {
     if is_opted_out(seen, profiles, person) {
         return Some("marked `watchbill: no-heal`".into());
     }
     let undone = undone(seen)?;
     Some(format!(
         "undone by hand at {}; skipped until something else happens to it",
-        undone.at.local_minute()
+        undone.at.local_moment(now)
     ))
 }
 
@@ -243,6 +242,20 @@ mod tests {
         assert!(!stands(UNDO, &[commented("anna")], vec![said("watchbill: heal", 100)]), "and behind it");
         assert!(stands(UNDO, &[commented("bert")], vec![said("watchbill: heal", 100)]), "another comment");
         assert!(stands(UNDO, &[], vec![said("please\nwatchbill: heal", 50)]));
+        assert!(!stands(UNDO, &[], vec![said(" Watchbill:Heal", 50)]), "as the mark itself is lifted");
+    }
+
+    #[test]
+    fn what_was_undone_on_another_day_has_its_date() {
+        let mut d = detail("t_00000001", Status::Ready);
+        d.events.push(event(EventKind::Undone, 100, json!({"by": UNDO})));
+        let (at, known) = (ago(100), Profiles::default());
+        let day = at.local_day_and_clock().0;
+        for (days, dated) in [(0, false), (1, true), (30, true)] {
+            let said = hands_off(&d, &known, None, at.plus(days * 86_400)).unwrap();
+            let want = if dated { format!("{day} {}", at.local_minute()) } else { at.local_minute() };
+            assert!(said.starts_with(&format!("undone by hand at {want}; ")), "{said}");
+        }
     }
 
     #[test]

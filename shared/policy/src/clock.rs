@@ -6,13 +6,12 @@ use std::collections::BTreeSet;
 use crate::said::{Kind, Said};
 use crate::{Pass, Witness, World};
 use base::error::Result;
+pub use base::time::FUTURE;
 use base::time::{LAST_SECOND, Time};
 use board::several_hosts::{is_off, off_by};
 use board::{Board, Event, Status, Task};
 use logs::cache::Cache;
 
-/// Seconds by which an event may lie in the future, or the clock may have moved, before time is not trusted.
-pub const FUTURE: i64 = 120;
 /// Seconds from which on an event lies too far in the future for a clock that is ahead: its row is wrong, as with milliseconds.
 const WRONG: i64 = 2 * 86_400;
 /// So many of the newest events show whether a row is wrong, or the clock of this machine.
@@ -112,7 +111,11 @@ fn judge(world: &mut World<'_>, pass: &Pass, newest: Option<&(String, Event)>) -
         world.cache.sight(SET, pass.now);
     }
     // A host that is off sees events of the others in its future: it is not they who are wrong.
-    skew(world).and_then(skewed).or_else(|| judged(moved, newest, pass.now))
+    let fault = skew(world).and_then(skewed).or_else(|| judged(moved, newest, pass.now));
+    if fault.is_none() && !pass.clock_given {
+        world.cache.restart_future(pass.now);
+    }
+    fault
 }
 
 /// By how many milliseconds this host is ahead of its board, where several hosts share that.
@@ -264,7 +267,7 @@ fn skewed(ms: i64) -> Option<String> {
 
 /// The same, from the seconds by which the clock moved and the time of the newest event.
 fn judged(moved: Option<i64>, newest: Option<&(String, Event)>, now: Time) -> Option<String> {
-    if let Some((task, e)) = newest.filter(|(_, e)| e.at.since(now) > FUTURE) {
+    if let Some((task, e)) = newest.filter(|(_, e)| e.at.is_ahead_of(now)) {
         return Some(format!("the board has an event at {}, in the future: `{}` of {task}", e.at, e.kind));
     }
     has_moved(moved).map(|by| format!("the wall clock moved by {by} s since the last pass"))

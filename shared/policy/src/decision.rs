@@ -122,7 +122,7 @@ pub struct Beyond {
 
 /// What is said where the clock cannot be trusted.
 pub fn broken_clock(fault: &str) -> String {
-    format!("clock: {fault}; nothing is done until the clock is right")
+    format!("{fault}; nothing is done until that is right")
 }
 
 /// What a watcher makes of what it saw.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use crate::clock::is_within;
 use crate::needs_operator::{self, SILENT, is_nobodys, untaken};
 use crate::runtime::{Dispatcher, Runtime, TICKED, gateway};
@@ -10,7 +12,6 @@ use base::error::Result;
 use base::names::is_of_profile;
 use base::time::Time;
 use board::{Board, Detail, Event, EventKind, Link, Run, Status, Task};
-use card::is_card;
 use config::span::seconds;
 
 /// Most events read for that.
@@ -108,7 +109,7 @@ pub fn waiting(
         let is_new = is_within(t.created_at, now, cadence) || turned.contains(t.id.as_str());
         t.status == Status::Ready && !is_taken && !is_new
     };
-    let all = rows.iter().filter(|t| !is_card(t)).filter(stands);
+    let all = rows.iter().filter(|t| !t.is_card()).filter(stands);
     all.filter(|t| !is_nobodys(t.assignee.as_deref(), known, false)).count()
 }
 
@@ -170,7 +171,7 @@ pub fn not_promoted(
     let is_left = |t: &&Task| {
         let is_new = is_within(t.created_at, now, PASSED_OVER - 1) || turned.contains(t.id.as_str());
         let stands = matches!(t.status, Status::Todo | Status::Blocked) && t.claim_lock.is_none();
-        stands && !is_new && !waiting.contains(t.id.as_str()) && !is_card(t)
+        stands && !is_new && !waiting.contains(t.id.as_str()) && !t.is_card()
     };
     ids(rows, is_left)
 }
@@ -448,9 +449,10 @@ const TICKS: [EventKind; 12] = [
     EventKind::Reclaimed,
 ];
 
-/// Whether a dispatcher left this event.
+/// Whether a dispatcher left this event. `hermes kanban reclaim` says in its own that a person ran it (`manual`, Hermes 0.19).
 pub fn is_tick(e: &Event) -> bool {
-    e.by().is_none() && TICKS.contains(&e.kind)
+    let is_manual = e.payload.get("manual").and_then(Value::as_bool) == Some(true);
+    e.by().is_none() && !is_manual && TICKS.contains(&e.kind)
 }
 
 /// The runtime, with what its newest events tell of its dispatcher.
@@ -476,6 +478,13 @@ mod tests {
 
     fn runtime(dispatcher: Dispatcher, is_daemon: bool) -> Runtime {
         Runtime { dispatcher, is_daemon, ..Runtime::absent() }
+    }
+
+    #[test]
+    fn what_a_person_reclaims_is_no_tick() {
+        let of = |payload: Value| is_tick(&event("reclaimed", 5, payload));
+        assert!(of(serde_json::json!({"reason": "expired"})) && of(Value::Null));
+        assert!(!of(serde_json::json!({"manual": true})) && !of(serde_json::json!({"by": "heal"})));
     }
 
     #[test]

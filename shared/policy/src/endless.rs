@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use board::{Link, Status, Task};
-use card::is_card;
 
 /// Why a task waits for ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +26,7 @@ impl Endless {
 /// any command that completes a task; on a board of `board init` nobody looks at a task all of whose parents are gone. Cards are left
 /// out: `route-blocked` takes them out of a circle.
 pub fn of(links: &[Link], rows: &[Task], own_board: bool) -> BTreeMap<String, Endless> {
-    let waits = rows.iter().filter(|t| t.status == Status::Todo && !is_card(t));
+    let waits = rows.iter().filter(|t| t.status == Status::Todo && !t.is_card());
     let waits: BTreeSet<&str> = waits.map(|t| t.id.as_str()).collect();
     let mut parents: BTreeMap<&str, Vec<&Link>> = BTreeMap::new();
     for link in links.iter().filter(|l| waits.contains(l.child.as_str())) {

@@ -18,9 +18,9 @@ pub mod worktree_note;
 pub mod world;
 
 pub use decision::{Beyond, Decision, Left, OtherPolicy, Pass, Stuck};
+pub use host::Witness;
 pub use profiles::Profiles;
 pub use said::Said;
 pub use world::{
-    ChangesReader, Printed, SessionReader, StateReader, TreeReader, UseAsk, UseReader, VitalsReader, Witness,
-    World,
+    ChangesReader, Printed, SessionReader, StateReader, TreeReader, UseAsk, UseReader, VitalsReader, World,
 };

@@ -6,7 +6,7 @@ use crate::remedy::Lacking;
 use crate::{Profiles, authorship};
 use base::cause::{self, Cause};
 use base::names::is_of_profile;
-use base::registry::HEAL;
+use base::registry::{HEAL, ROUTE_BLOCKED};
 use base::time::Time;
 use board::{Detail, Event, EventKind, Run, Status, hermes};
 
@@ -34,7 +34,7 @@ pub const NO_ASSIGNEE: &str = "no-assignee";
 /// Under this key the step that holds a task for its card says that what refused it is nothing to it any more: it was moved.
 pub const MOVED: &str = "moved";
 
-/// What was told of a stopped worker names its processes under this key.
+/// What was told of a worker names its processes under this key.
 pub const PIDS: &str = "pids";
 
 /// What a person runs to let stopped processes go on.
@@ -50,9 +50,17 @@ pub fn is_ended_by_its_task(told: &Event) -> bool {
 
 /// The same by what was told of a worker, where that is stopped.
 pub fn goes_on_by(told: &Event) -> Option<String> {
-    let pids = told.trail()?.get(PIDS).filter(|_| key(told) == Some(STOPPED))?.as_array()?;
-    let pids: Vec<i64> = pids.iter().filter_map(Value::as_i64).collect();
-    (!pids.is_empty()).then(|| go_on(&pids))
+    let pids = pids(told).filter(|pids| !pids.is_empty() && key(told) == Some(STOPPED))?;
+    Some(go_on(&pids))
+}
+
+/// The process of an ended attempt that still runs, by what was told of it.
+pub fn outlives(told: &Event) -> Option<i64> {
+    pids(told).filter(|_| key(told) == Some(OLDER_WORKER))?.first().copied()
+}
+
+fn pids(told: &Event) -> Option<Vec<i64>> {
+    Some(told.trail()?.get(PIDS)?.as_array()?.iter().filter_map(Value::as_i64).collect())
 }
 
 /// What holds a task, by our hold, else by the step that tied it to its open card, or to any card of its newest attempt while it stays
@@ -123,9 +131,11 @@ pub fn untaken(card: &Detail, now: Time, patience: i64) -> Option<Time> {
     let is_leak = |e: &Event| {
         e.kind == EventKind::Reclaimed && e.by() == Some(HEAL) && e.payload.get("prev_lock").is_some()
     };
-    let turn = card.events.iter().rev().find(|e| authorship::is_turn(e) && !is_leak(e)).map(|e| e.at);
+    let is_turn = |e: &&Event| authorship::is_turn(e) && !is_leak(e) && !e.at.is_ahead_of(now);
+    let turn = card.events.iter().rev().find(is_turn).map(|e| e.at);
     let since = turn.unwrap_or(card.task.created_at);
-    (card.task.status == Status::Ready && now.since(since) >= patience).then_some(since)
+    let is_long = since.is_ahead_of(now) || now.since(since) >= patience;
+    (card.task.status == Status::Ready && is_long).then_some(since.min(now))
 }
 
 /// Kinds of events after which a card stands differently.
@@ -166,7 +176,7 @@ pub fn is_asking(card: &Detail) -> bool {
     card.task.status == Status::Blocked && card_turn(card).is_some_and(|e| e.kind == EventKind::Blocked)
 }
 
-/// What `heal` told a person of a living worker, or of a host that starts none, as long as it stands: nothing happened to the task
+/// What a watcher told a person of a living worker, or of a host that starts none, as long as it stands: nothing happened to the task
 /// since, and it was not noted as over. A start that the host refused is nothing.
 pub fn told(d: &Detail) -> Option<&Event> {
     let unstarted = |r: &&Run| r.outcome.as_deref() == Some("spawn_failed");
@@ -183,7 +193,12 @@ fn is_told(e: &Event) -> bool {
         [OLDER_WORKER, HOST_REFUSES, EXITED, STOPPED, ASKING, SILENT].contains(&key)
             || key.starts_with("health:")
     };
-    e.kind == EventKind::Detected && e.by() == Some(HEAL) && key(e).is_some_and(of_worker)
+    let by_watcher = |key: &str| match e.by() {
+        Some(HEAL) => of_worker(key),
+        Some(ROUTE_BLOCKED) => key == OLDER_WORKER,
+        _ => false,
+    };
+    e.kind == EventKind::Detected && key(e).is_some_and(by_watcher)
 }
 
 /// What it was told of.

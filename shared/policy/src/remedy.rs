@@ -68,6 +68,15 @@ pub fn out_of_triage(hand: &str, id: &str, own_board: bool) -> String {
     if own_board { answer(hand, id, true) } else { format!("{hand} specify {id}") }
 }
 
+/// What is to be known about that command of Hermes.
+pub const SPECIFYING: &str = "a model specifies it, which costs tokens";
+
+/// The command that brings a task out of triage, as it is told in a sentence.
+pub fn out_of_triage_told(hand: &str, id: &str, own_board: bool) -> String {
+    let run = out_of_triage(hand, id, own_board);
+    if own_board { run } else { format!("{run} ({SPECIFYING})") }
+}
+
 /// The command that answers a question with which a task of Hermes is in triage, and brings it out of there.
 pub fn answer_in_triage(hand: &str, id: &str) -> String {
     format!("{} && {}", comment(hand, id, YOUR_ANSWER, false), out_of_triage(hand, id, false))
@@ -248,8 +257,13 @@ mod tests {
         assert!(unlisted.contains("dispatch_profiles") && !add.contains("create"), "{unlisted} {add}");
         assert_eq!(no_orchestrator("ada", false).1, "hermes profile create ada --clone");
         assert_eq!(out_of_triage("hermes kanban", "t_1", false), "hermes kanban specify t_1");
+        assert_eq!(
+            out_of_triage_told("hermes kanban", "t_1", false),
+            "hermes kanban specify t_1 (a model specifies it, which costs tokens)"
+        );
         let own = "board comment t_1 'YOUR ANSWER' --author \"$USER\" && board unblock t_1";
         assert_eq!(out_of_triage("board", "t_1", true), own);
+        assert_eq!(out_of_triage_told("board", "t_1", true), own);
         assert!(!untaken(true).contains("hermes") && untaken(false).contains("hermes gateway"));
     }
 }

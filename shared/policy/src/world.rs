@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::Pass;
-use crate::runtime::{LogReader, Runtime};
+use crate::runtime::{LogAsk, LogReader, Runtime};
 use crate::said::Said;
 use base::reason::Reason;
 use base::time::Time;
@@ -11,7 +11,8 @@ use board::{Attended, Board, Detail, claim_host};
 use config::Config;
 use coord::Mapping;
 use coord::evidence::Evidence;
-use host::{Ask, Freed, Frozen, Host, HostFacts, Look, Orphan, Proof, Recheck, Target};
+use host::Witness;
+use logs::Reading;
 use logs::cache::Cache;
 use logs::provider::Profile;
 use logs::usage::Usage;
@@ -19,86 +20,6 @@ use logs::vitals::{Vitals, Worker};
 use worktree::Tree;
 use worktree::changes::Changes;
 use worktree::state::TreeState;
-
-/// Who can be asked about processes; the real one reads `/proc`.
-pub trait Witness {
-    /// What is known of this machine.
-    fn facts(&self) -> HostFacts;
-    /// Whether a claim's host is this machine, under its present or a former name.
-    fn is_here(&self, host: &str) -> bool;
-    /// Looks at the workers of some attempts.
-    fn look(&self, asks: &[Ask]) -> Vec<Look>;
-    /// Looks at the workers of tasks of another board, which is a file of this machine; at none where nobody can look.
-    fn look_on(&self, _board: &Path, _asks: &[Ask]) -> Vec<Look> {
-        Vec::new()
-    }
-    /// Looks once more, just before the board is changed: whether these workers still are gone, and who works on these
-    /// tasks.
-    fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck;
-    /// Seconds since this machine was started, now; `None` where nobody can tell.
-    fn boot_clock(&self) -> Option<i64> {
-        None
-    }
-    /// Seconds of this boot in which the machine was suspended; `None` where nobody can tell.
-    fn slept(&self) -> Option<i64> {
-        None
-    }
-    /// Processes that work in a folder, as far as we may see them.
-    fn inside(&self, _folder: &Path) -> Vec<Orphan> {
-        Vec::new()
-    }
-    /// The frozen cgroup that holds a process; `None` also where nothing tells.
-    fn frozen(&self, _pid: i64) -> Option<Frozen> {
-        None
-    }
-    /// A living worker as it may be stopped; `None` where nothing proves who it is.
-    fn target(&self, _task: &str, _run: Option<i64>, _pid: i64) -> Option<Target> {
-        None
-    }
-    /// Stops a worker and what it started; gives the proof that they are gone.
-    ///
-    /// # Errors
-    /// Why it was not, in words.
-    fn stop(&self, _target: &Target) -> Result<Proof, Reason> {
-        Err("this host stops no worker".into())
-    }
-}
-
-impl Witness for Host {
-    fn facts(&self) -> HostFacts {
-        Host::facts(self)
-    }
-    fn is_here(&self, host: &str) -> bool {
-        Host::is_here(self, host)
-    }
-    fn look(&self, asks: &[Ask]) -> Vec<Look> {
-        Host::look(self, asks)
-    }
-    fn look_on(&self, board: &Path, asks: &[Ask]) -> Vec<Look> {
-        self.of_board(board).look(asks)
-    }
-    fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
-        Host::recheck(self, proofs, freed)
-    }
-    fn boot_clock(&self) -> Option<i64> {
-        Some(Host::boot_clock(self))
-    }
-    fn slept(&self) -> Option<i64> {
-        Some(Host::slept(self))
-    }
-    fn inside(&self, folder: &Path) -> Vec<Orphan> {
-        Host::inside(self, folder)
-    }
-    fn frozen(&self, pid: i64) -> Option<Frozen> {
-        Host::frozen(self, pid)
-    }
-    fn target(&self, task: &str, run: Option<i64>, pid: i64) -> Option<Target> {
-        Host::target(self, task, run, pid)
-    }
-    fn stop(&self, target: &Target) -> Result<Proof, Reason> {
-        Host::stop(self, target)
-    }
-}
 
 /// Looks at a working tree.
 pub type TreeReader = dyn Fn(&Path, std::time::Duration) -> Result<Tree, Reason>;
@@ -197,6 +118,18 @@ pub struct World<'a> {
 }
 
 impl World<'_> {
+    /// What the log says of an attempt that began then. `file`: as [`LogAsk::file`].
+    pub fn log(
+        &mut self,
+        task: &str,
+        profile: Option<&str>,
+        file: Option<&str>,
+        since: Time,
+        now: Time,
+    ) -> Reading {
+        self.logs.read(&LogAsk { board: self.board.id(), task, profile, since, now, file }, self.cache)
+    }
+
     /// The wall clock at this moment, which is not before that of the pass: the machine may have been suspended since. A clock that was
     /// given stands still.
     pub fn later_than(&self, pass: &Pass) -> Time {

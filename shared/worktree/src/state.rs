@@ -40,6 +40,7 @@ use super::find;
 use base::clip::{lossy, printable};
 use base::count::things_or;
 use base::hash::Fnv;
+use base::named_enum::named_enum;
 use base::reason::Reason;
 
 pub use self::drift::{Drift, MAX_NAMED, drift};
@@ -65,62 +66,33 @@ const BOUNDS: Bounds = Bounds {
     repositories: MAX_REPOSITORIES,
 };
 
-/// How a tree was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Method {
-    /// Through its repository.
-    Git,
-    /// File by file.
-    Files,
-}
-
-impl Method {
-    /// The word before the hash.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Method::Git => "git",
-            Method::Files => "files",
-        }
+named_enum! {
+    /// How a tree was read.
+    pub enum Method {
+        /// Through its repository.
+        Git = "git",
+        /// File by file.
+        Files = "files",
     }
 }
 
-/// What stands at a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// A file.
-    File,
-    /// A file that its owner may execute.
-    Executable,
-    /// A symbolic link.
-    Link,
-    /// A folder.
-    Folder,
-    /// Nothing any more.
-    Gone,
-    /// Another repository; its hash is of the commit and the branch it is on.
-    Repository,
-    /// A pipe, a socket, a device.
-    Other,
-}
-
-impl Kind {
-    const ALL: [Kind; 7] =
-        [Kind::File, Kind::Executable, Kind::Link, Kind::Folder, Kind::Gone, Kind::Repository, Kind::Other];
-
-    /// Its word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Kind::File => "file",
-            Kind::Executable => "executable",
-            Kind::Link => "link",
-            Kind::Folder => "folder",
-            Kind::Gone => "gone",
-            Kind::Repository => "repository",
-            Kind::Other => "other",
-        }
+named_enum! {
+    /// What stands at a path.
+    pub enum Kind {
+        /// A file.
+        File = "file",
+        /// A file that its owner may execute.
+        Executable = "executable",
+        /// A symbolic link.
+        Link = "link",
+        /// A folder.
+        Folder = "folder",
+        /// Nothing any more.
+        Gone = "gone",
+        /// Another repository; its hash is of the commit and the branch it is on.
+        Repository = "repository",
+        /// A pipe, a socket, a device.
+        Other = "other",
     }
 }
 
@@ -150,7 +122,7 @@ impl PathState {
 impl From<PathState> for String {
     fn from(p: PathState) -> String {
         let at = if p.at == i64::MAX { "-".to_owned() } else { p.at.to_string() };
-        format!("{} {} {at} {}", p.kind.word(), p.hash, p.path)
+        format!("{} {} {at} {}", p.kind.as_str(), p.hash, p.path)
     }
 }
 
@@ -160,8 +132,7 @@ impl TryFrom<String> for PathState {
     fn try_from(text: String) -> Result<PathState, Reason> {
         let mut parts = text.splitn(4, ' ');
         let mut read = || {
-            let word = parts.next()?;
-            let kind = Kind::ALL.into_iter().find(|k| k.word() == word)?;
+            let kind = Kind::named(parts.next()?)?;
             let hash = parts.next()?.to_owned();
             let at = parts.next()?;
             let at = if at == "-" { i64::MAX } else { at.parse().ok()? };
@@ -291,9 +262,9 @@ fn hash(method: Method, below: &str, head: &Head, found: &Gather) -> String {
     for (path, entry) in &found.entries {
         hash.part(path);
         hash.add(&entry.print.to_le_bytes());
-        hash.part(entry.kind.word().as_bytes());
+        hash.part(entry.kind.as_str().as_bytes());
     }
-    format!("{}:{:016x}", method.word(), hash.value())
+    format!("{}:{:016x}", method.as_str(), hash.value())
 }
 
 /// The first seven digits of a commit's name.

@@ -5,7 +5,6 @@ use shared::base::cause::Cause;
 use shared::base::time::Time;
 use shared::board::hermes::{FAILURE_LIMIT, is_guard_jammed, is_sticky};
 use shared::board::{Board, Detail, EventKind, Status, Task};
-use shared::card;
 
 use super::Sim;
 use super::hands::{act, claim, event, failed, look, reclaimed};
@@ -153,7 +152,7 @@ fn spawn(sim: &Sim, board: &mut dyn Board, t: &Task, own: i64) {
     truth.machine.is_now(pid, Who::Worker(t.id.clone(), run));
     let guise = truth.trials.guise();
     truth.machine.disguise(pid, guise);
-    let is_card = card::is_card(t);
+    let is_card = t.is_card();
     let taught = trials::fate(&mut truth, &t.id, &profile, is_card);
     wants::begun(&mut truth, &t.id, run, is_card);
     let (plan, lasts, silent) = match taught {

@@ -66,7 +66,7 @@ pub(super) fn before(sim: &Sim, board: &mut dyn Board, by: &str, step: &Step, qu
     if hands_off && step.changes.iter().any(touches) {
         return said("changes running work, which is heal's alone");
     }
-    if card::is_card(&d.task) {
+    if d.task.is_card() {
         return None;
     }
     let to = step.changes.iter().find_map(|c| match c {

@@ -176,43 +176,30 @@ impl Night {
 /// Lets the nights of the seeds from `from` to before `to` pass, on as many threads as there are processors. What they came
 /// to, and those in which something was broken, by seed. `asked`: with the question what needs a person, see [`Night::asked`].
 pub fn nights(from: u64, to: u64, engine: Engine, asked: bool) -> (Tally, Vec<Broken>) {
-    let parts = each_seed(from, to, |seed, (sum, broken): &mut (Tally, Vec<Broken>)| {
+    let nights = each_seed(from, to, |seed| {
         let night = Night::new(seed).on(engine);
-        match if asked { night.asked() } else { night }.run() {
-            Ok(night) => sum.add(&night),
-            Err(b) => {
-                sum.add(&b.tally);
-                broken.push(*b);
-            }
-        }
+        if asked { night.asked() } else { night }.run()
     });
     let (mut sum, mut broken) = (Tally::default(), Vec::new());
-    for (part, bad) in parts {
-        sum.add(&part);
-        broken.extend(bad);
+    for night in nights {
+        sum.add(night.as_ref().unwrap_or_else(|b| &b.tally));
+        broken.extend(night.err().map(|b| *b));
     }
-    broken.sort_by_key(|b| b.seed);
     (sum, broken)
 }
 
-/// Does something for each seed from `from` to before `to`, on as many threads as there are processors: the sum of each thread.
-fn each_seed<S: Default + Send>(from: u64, to: u64, night: impl Fn(u64, &mut S) + Sync) -> Vec<S> {
+/// What something gives for each seed from `from` to before `to`, in that order, on as many threads as there are processors.
+fn each_seed<T: Send>(from: u64, to: u64, night: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = AtomicU64::new(from);
-    let share = || {
-        let mut sum = S::default();
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= to {
-                return sum;
-            }
-            night(seed, &mut sum);
-        }
-    };
+    let seed = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < to);
+    let share = || std::iter::from_fn(seed).map(|seed| (seed, night(seed))).collect::<Vec<_>>();
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
+    let mut nights: Vec<(u64, T)> = thread::scope(|scope| {
         let all: Vec<_> = (0..threads).map(|_| scope.spawn(share)).collect();
-        all.into_iter().map(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
-    })
+        all.into_iter().flat_map(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    nights.sort_by_key(|(seed, _)| *seed);
+    nights.into_iter().map(|(_, night)| night).collect()
 }
 
 struct Sim {

@@ -115,7 +115,7 @@ pub fn recovery(seed: u64, arm: Arm) -> Recovery {
         }
         over.stops.entry(stop).or_default().push(None);
     }
-    let work = all.values().filter(|d| !shared::card::is_card(&d.task));
+    let work = all.values().filter(|d| !d.task.is_card());
     over.tasks = work.clone().count() as u64;
     over.done = work.filter(|d| d.task.status.frees_children()).count() as u64;
     over.refused = refused;
@@ -128,7 +128,7 @@ pub fn recovery(seed: u64, arm: Arm) -> Recovery {
 /// A promise was broken in one.
 pub fn recoveries(from: u64, to: u64, arm: Arm) -> Recovery {
     let mut sum = Recovery::default();
-    for part in each_seed(from, to, |seed, sum: &mut Recovery| sum.add(recovery(seed, arm))) {
+    for part in each_seed(from, to, |seed| recovery(seed, arm)) {
         sum.add(part);
     }
     sum

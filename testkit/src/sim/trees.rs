@@ -62,7 +62,7 @@ impl Tree {
         });
         Ok(TreeState {
             method,
-            hash: format!("{}:{print:016x}", method.word()),
+            hash: format!("{}:{print:016x}", method.as_str()),
             root: folder.to_owned(),
             asked: String::new(),
             below: String::new(),

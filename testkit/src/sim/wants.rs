@@ -15,7 +15,6 @@ use shared::base::cause::Cause;
 use shared::base::registry::HEAL;
 use shared::base::time::Time;
 use shared::board::{Change, Detail, EventKind, Status, Step, StepAction};
-use shared::card;
 use shared::logs::usage::Usage;
 use shared::ops::timers::WATCHED;
 use shared::policy::UseAsk;
@@ -600,7 +599,7 @@ fn note(sim: &Sim, all: &BTreeMap<String, Detail>) {
             wants.given.remove(id);
         }
         match t.status {
-            Status::Ready if card::is_card(t) => drop(wants.cards.entry(id.clone()).or_insert(second)),
+            Status::Ready if t.is_card() => drop(wants.cards.entry(id.clone()).or_insert(second)),
             _ => drop(wants.cards.remove(id)),
         }
     }
@@ -618,7 +617,7 @@ fn is_profile(name: Option<&str>) -> bool {
 fn stands(sim: &Sim, all: &BTreeMap<String, Detail>) -> BTreeMap<String, Stand> {
     let truth = sim.truth.borrow();
     let mut stands: BTreeMap<String, Stand> = BTreeMap::new();
-    for (id, d) in all.iter().filter(|(_, d)| !is_over(d) && !card::is_card(&d.task)) {
+    for (id, d) in all.iter().filter(|(_, d)| !is_over(d) && !d.task.is_card()) {
         let stand = of_task(&truth, all, d).or_else(|| of_lasting_card(&truth, all, d));
         let stand = stand.or_else(|| is_walled(&truth, all, d).then_some(Stand::Either));
         stands.extend(stand.map(|s| (id.clone(), s)));
@@ -626,7 +625,7 @@ fn stands(sim: &Sim, all: &BTreeMap<String, Detail>) -> BTreeMap<String, Stand> 
     stands.extend(of_board(&truth, all));
     // Nothing is known of tasks where nobody can look, or while the clock lies.
     if is_behind(&truth) || truth.wants.split.is_some() {
-        for stand in all.iter().filter(|(_, d)| !card::is_card(&d.task)).map(|(id, _)| id) {
+        for stand in all.iter().filter(|(_, d)| !d.task.is_card()).map(|(id, _)| id) {
             stands.insert(stand.clone(), Stand::Either);
         }
     }
@@ -674,7 +673,7 @@ fn of_dispatcher(truth: &Truth, all: &BTreeMap<String, Detail>) -> Option<Stand>
             && is_profile(d.task.assignee.as_deref())
             && d.task.claim_lock.is_none()
             && truth.now.since(d.task.created_at) > cadence
-            && !card::is_card(&d.task)
+            && !d.task.is_card()
             && wants.turned.get(&d.task.id).is_none_or(|at| second - at > cadence)
             && wants.stood.get(&d.task.id).is_some_and(|(_, at)| second - at >= cadence)
     };
@@ -716,7 +715,7 @@ fn of_watchers(truth: &Truth) -> Option<Stand> {
 /// The open cards of a task.
 fn cards_of<'a>(all: &'a BTreeMap<String, Detail>, d: &Detail) -> Vec<&'a Detail> {
     let parents = d.parents.iter().filter_map(|p| all.get(&p.id));
-    let parents = parents.filter(|p| card::is_card(&p.task) && !is_over(p));
+    let parents = parents.filter(|p| p.task.is_card() && !is_over(p));
     parents.chain(d.cards.iter().filter_map(|c| all.get(c))).collect()
 }
 

@@ -7,8 +7,7 @@ use serde_json::{Map, Value};
 use shared::base::time::Time;
 use shared::board::hermes::{self, Trail};
 use shared::board::{
-    Answer, Begin, Board, Change, Comment, Detail, Event, Expect, Link, NewTask, Outcome, Pin, Run, Status,
-    Step,
+    Answer, Begin, Board, Change, Comment, Detail, Event, Expect, Link, NewTask, Outcome, Run, Status, Step,
 };
 use testkit::memory::MemoryBoard;
 
@@ -225,19 +224,11 @@ pub(super) fn in_memory(board: &MemoryBoard, does: Foreign<'_>) {
             let n = rows.runs.len() as i64 + 1;
             let run = Run {
                 id: n,
-                profile: None,
                 status: outcome.into(),
                 outcome: Some(outcome.into()),
                 started_at,
                 ended_at: Some(ended),
-                claim_lock: None,
-                worker_pid: None,
-                last_heartbeat_at: None,
-                error: None,
-                summary: None,
-                pin: Pin::default(),
-                route: None,
-                failed: Vec::new(),
+                ..Run::default()
             };
             rows.runs.insert(n, (id.into(), run));
         }

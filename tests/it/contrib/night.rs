@@ -46,8 +46,9 @@ fn masked(word: &str) -> String {
     let is_length = core.len() == digits + 1 && core.ends_with(['s', 'm', 'h', 'd']);
     let is_time =
         core.len() == digits + core.matches([':', '-', '+', 'T', 'Z']).count() && core.contains(':');
+    let is_date = digits == 8 && core.len() == 10 && core.matches('-').count() == 2;
     let is_pid = digits == core.len() && digits >= 4;
-    if digits > 0 && (is_length || is_time || is_pid) {
+    if digits > 0 && (is_length || is_time || is_date || is_pid) {
         return word.replace(core, "N").trim_start_matches('+').to_owned();
     }
     let mut parts = word.split("t_");

@@ -226,7 +226,7 @@ fn every_key_a_page_names_exists() {
 #[test]
 fn every_finding_and_every_metric_is_on_its_page() {
     let (findings, metrics) = (text("docs/doctor.md"), text("docs/metrics.md"));
-    for id in shared::ops::doctor::IDS {
+    for id in crate::doctor::IDS {
         assert_eq!(findings.matches(&format!("\n| `{id}` | ")).count(), 1, "{id}");
     }
     let of_passes = shared::ops::metrics::METRICS.iter();

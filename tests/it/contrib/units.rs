@@ -219,11 +219,7 @@ mod real {
         let mut command = Command::new(name);
         command.args(args).current_dir(dir).env("XDG_RUNTIME_DIR", dir).env("SYSTEMD_LOG_LEVEL", "info");
         match command.output() {
-            Ok(out) => Ran {
-                code: out.status.code().unwrap_or(-1),
-                out: String::from_utf8_lossy(&out.stdout).into_owned(),
-                err: String::from_utf8_lossy(&out.stderr).into_owned(),
-            },
+            Ok(out) => out.into(),
             Err(e) => {
                 panic!("{name}: {e}; apt-get install {package}, or leave it out by WATCHBILL_UNITS=skip")
             }

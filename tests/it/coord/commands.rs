@@ -326,6 +326,111 @@ fn a_tree_that_is_worked_in_is_neither_shared_nor_taken_away() {
     assert_eq!((y.status(), y.branches()), ("ready".into(), "both main".into()));
 }
 
+/// Another repository than that of the task's folder is not worked in without a word.
+#[test]
+fn a_task_is_worked_on_in_the_repository_of_its_folder() {
+    let y = Yard::new(WORKS);
+    let other = fs::canonicalize(y.b.path()).unwrap().join("other");
+    let identity = ["-c", "user.name=T", "-c", "user.email=t@example.org"];
+    for args in ["init --quiet -b main", "commit --quiet --allow-empty -m Begin"] {
+        fs::create_dir_all(other.join("sub")).unwrap();
+        ran(Command::new("git").arg("-C").arg(&other).args(identity).args(args.split(' '))).ok();
+    }
+    let folder = other.join("sub");
+    y.b.sql(&format!("UPDATE tasks SET workspace_kind = 'dir', workspace_path = '{}'", folder.display()));
+    let before = y.b.dump();
+    let said = y.spawn("claude", &["--repo", y.repo.to_str().unwrap()]).fails(1);
+    let wants = format!(
+        "{}: the folder of the task is {}, in another repository; nothing was started; leave --repo out",
+        y.repo.display(),
+        folder.display()
+    );
+    assert!(said.contains(&wants), "{said}");
+    assert_eq!((y.b.dump(), y.branches()), (before, "main".into()));
+    let made = y.spawn("claude", &[]).json();
+    let tree = other.join(".worktrees").join(&y.task);
+    assert_eq!(made["directory"], tree.to_str().unwrap());
+    y.coord(&["abort", &y.task]).ok();
+    // The tree that was made is its folder from now on.
+    let said = y.spawn("claude", &["--repo", y.repo.to_str().unwrap()]).fails(1);
+    assert!(said.contains("in another repository"), "{said}");
+    assert_eq!(
+        y.spawn("claude", &["--repo", other.to_str().unwrap()]).json()["directory"],
+        tree.to_str().unwrap()
+    );
+    y.coord(&["abort", &y.task]).ok();
+    // A folder in no repository, and one that Hermes made for one attempt, do not count.
+    for (kind, folder) in [("dir", y.b.path()), ("scratch", folder.as_path())] {
+        let set =
+            format!("UPDATE tasks SET workspace_kind = '{kind}', workspace_path = '{}'", folder.display());
+        y.b.sql(&set);
+        assert_eq!(y.spawn("claude", &[]).json()["directory"], y.tree().to_str().unwrap(), "{kind}");
+        y.coord(&["abort", &y.task]).ok();
+    }
+}
+
+#[test]
+fn a_new_branch_begins_where_it_was_asked_for() {
+    let y = Yard::new(WORKS);
+    let identity = ["-c", "user.name=T", "-c", "user.email=t@example.org"];
+    let git = |at: &Path, args: &[&str]| {
+        ran(Command::new("git").arg("-C").arg(at).args(identity).args(args)).ok().trim().to_owned()
+    };
+    let dev = y.b.path().join("dev");
+    git(&y.repo, &["worktree", "add", "-q", "-b", "dev", dev.to_str().unwrap()]);
+    git(&dev, &["commit", "-q", "--allow-empty", "-m", "Of dev"]);
+    let begins_at = |branch: &str| git(&y.repo, &["log", "-1", "--format=%s", branch]);
+    // The current folder; --repo; the folder of the task.
+    let own = format!("UPDATE tasks SET workspace_kind = 'dir', workspace_path = '{}'", dev.display());
+    let none = "UPDATE tasks SET workspace_kind = 'scratch', workspace_path = NULL";
+    let main = y.repo.to_str().unwrap();
+    let table: [(&str, &Path, &str, &[&str], &str); 4] = [
+        ("a", &dev, none, &[], "Of dev"),
+        ("b", &y.repo, none, &[], "Begin"),
+        ("c", &y.repo, &own, &[], "Of dev"),
+        ("d", &dev, &own, &["--repo", main], "Begin"),
+    ];
+    for (name, here, place, more, want) in table {
+        y.b.sql(place);
+        let args = ["spawn", "--task", &y.task, "--runtime", "claude", "--name", name, "--branch", name];
+        ran(y.command(&[&args[..], more].concat()).current_dir(here)).ok();
+        assert_eq!(begins_at(name), want, "{name}");
+        assert!(y.repo.join(".worktrees").join(name).is_dir(), "{name}: beside the others");
+        y.coord(&["abort", &y.task]).ok();
+    }
+    // The tree of its last session does not say where the next one begins.
+    let last = y.repo.join(".worktrees/d");
+    git(&last, &["commit", "-q", "--allow-empty", "-m", "Of the session"]);
+    y.spawn("claude", &["--name", "e", "--branch", "e"]).json();
+    assert_eq!(begins_at("e"), "Begin");
+}
+
+#[test]
+fn a_tree_that_its_agent_left_on_another_branch_is_gone_on_with() {
+    let y = Yard::new(WORKS);
+    y.session("claude");
+    let told = || y.read("told").lines().find(|l| l.starts_with("You work on task")).unwrap().to_owned();
+    for (switch, branch) in [("checkout -q -b better", Some("better")), ("checkout -q --detach", None)] {
+        y.coord(&["abort", &y.task]).ok();
+        fs::remove_file(y.tree().join("environment")).unwrap();
+        ran(Command::new("git").arg("-C").arg(y.tree()).args(switch.split(' '))).ok();
+        // A branch that is named must be that of the tree.
+        let before = y.b.dump();
+        let said = y.spawn("claude", &["--branch", "other"]).fails(1);
+        let wants =
+            "is a working tree of another branch than other; give its branch with --branch, or another";
+        assert!(said.contains(wants), "{said}");
+        assert_eq!(y.b.dump(), before);
+        let made = y.spawn("claude", &[]).json();
+        assert_eq!((&made["directory"], &made["again"]), (&json!(y.tree()), &json!(false)));
+        until("its worker begins", || y.tree().join("environment").exists());
+        let all = y.coord(&["status", &y.task, "--active", "--json"]).json();
+        assert_eq!(all["sessions"][0]["branch"], json!(branch), "{all}");
+        let on = branch.map_or(String::new(), |branch| format!(" on branch {branch}"));
+        assert!(told().contains(&format!("in {}{on}, and nowhere else", y.tree().display())), "{}", told());
+    }
+}
+
 /// What another spawn is about to begin in is neither shared nor taken away; of two at once one works.
 #[test]
 fn two_spawns_at_once_share_no_tree() {
@@ -534,6 +639,42 @@ fn what_a_killed_spawn_began_is_gone_on_with() {
     }
 }
 
+/// Ended while its agent starts: nobody knows a session yet, and the agent works on.
+#[test]
+fn the_worker_of_a_spawn_that_was_ended_is_stopped_by_its_task() {
+    let y = Yard::new(WORKS);
+    y.script("codex", "cat > /dev/null; echo mine > begun; setsid sleep 600 & sleep 600");
+    for killed in [false, true] {
+        let mut spawn = y.command(&["spawn", "--task", &y.task, "--runtime", "codex"]);
+        let mut spawn = Kept(spawn.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        until("its agent starts", || {
+            y.tree().join("begun").exists() && y.b.task(&y.task, "worker_pid") != "NULL"
+        });
+        spawn.kill();
+        let (worker, harness) = y.processes();
+        assert!(!is_gone(worker) && !is_gone(harness), "both outlive it");
+        if killed {
+            kill(harness);
+            until("its harness is gone", || is_gone(harness));
+        }
+        let said = y.coord(&["abort", &y.task, "--reason", "enough", "--json"]).json();
+        assert_eq!(
+            (&said["session"], &said["task"], &said["stopped"]),
+            (&Value::Null, &json!(y.task), &json!(true))
+        );
+        assert!(is_gone(worker) && is_gone(harness));
+        assert_eq!(marked(&y.task), Vec::<i64>::new());
+        assert_eq!((y.status(), y.b.task(&y.task, "claim_lock")), ("ready".into(), "NULL".into()));
+        assert_eq!(y.b.value("SELECT max(body) FROM task_comments"), "Aborted: enough");
+        fs::remove_file(y.tree().join("begun")).unwrap();
+    }
+    // Then there is nothing that could be stopped.
+    let before = y.b.dump();
+    let said = y.coord(&["abort", &y.task]).fails(1);
+    assert!(said.contains("no session was spawned for it"), "{said}");
+    assert_eq!(y.b.dump(), before);
+}
+
 #[test]
 fn what_a_runtime_lacks_is_said_and_changes_nothing() {
     let y = Yard::new(WORKS);
@@ -579,6 +720,11 @@ fn a_worker_that_was_killed_is_gone_and_its_task_comes_back() {
     assert_eq!((&row["state"], &row["mapping"]), (&json!("gone"), &json!("active")), "{row}");
     let said = y.coord(&["message", &session, "go on"]).fails(75);
     assert!(said.contains("its process is gone, and its task is still claimed for it"), "{said}");
+    let before = y.b.dump();
+    let said = y.spawn("claude", &[]).fails(75);
+    assert!(said.contains(&format!("{session}: its process is gone")), "{said}");
+    assert!(said.ends_with("nothing was started; try again after the next pass of heal"), "{said}");
+    assert_eq!(y.b.dump(), before);
     let why = y.b.later(120, &[]).ok();
     assert!(why.contains("note: worker"), "{why}");
     let said = y.b.later(180, &[]).ok();

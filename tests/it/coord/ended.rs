@@ -239,6 +239,46 @@ fn an_answer_that_cannot_be_given_leaves_the_task_as_it_was() {
     assert_eq!(marked(&y.task), Vec::<i64>::new());
 }
 
+/// What is advised for it leads to another session.
+#[test]
+fn a_session_whose_tree_was_removed_is_followed_by_another_one() {
+    for waits in [true, false] {
+        let y = Yard::new(WORKS);
+        let session = if waits { y.asked() } else { y.session("claude") };
+        // The command named its board.
+        let at = format!(" --db {}", y.b.db.display());
+        let steps = match waits {
+            true => {
+                let (task, card) = (&y.task, y.card());
+                format!("coord abort {task}{at} && board{at} complete {card} && board{at} unblock {task} && ")
+            }
+            false => String::new(),
+        };
+        if !waits {
+            y.coord(&["abort", &session]).ok();
+        }
+        fs::remove_dir_all(y.tree()).unwrap();
+        let before = y.b.dump();
+        let said = y.coord(&["message", &session, "Use ISO dates."]).fails(1);
+        let line = format!("{steps}git worktree prune && coord spawn --runtime claude --task {}{at}", y.task);
+        assert!(said.ends_with(&format!("is not there; in its repository: {line}")), "{said}");
+        assert_eq!(y.b.dump(), before);
+        for step in line.replace(&at, "").split(" && ") {
+            let (program, args) = step.split_once(' ').unwrap();
+            let args: Vec<&str> = args.split(' ').collect();
+            match program {
+                "coord" => y.coord(&args),
+                "board" => y.b.hand(&args),
+                _ => ran(Command::new(program).args(args).current_dir(&y.repo)),
+            }
+            .ok();
+        }
+        let active = y.coord(&["status", "--active", "--json"]).json()["sessions"][0].clone();
+        assert_eq!((active["state"].as_str(), y.status().as_str()), (Some("busy"), "running"));
+        assert_ne!(active["session"], json!(session));
+    }
+}
+
 #[test]
 fn a_session_whose_task_is_somebody_elses_or_done_is_not_gone_on_with() {
     let y = Yard::new(WORKS);

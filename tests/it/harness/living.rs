@@ -130,6 +130,42 @@ fn a_worker_that_names_no_task_is_known_by_its_recorded_start() {
 }
 
 #[test]
+fn a_recorded_worker_that_blocked_its_task_is_told_of_beside_the_next_one() {
+    let d = Desk::new();
+    let sleeps = || {
+        let mut silent = Command::new("sleep");
+        Kept(silent.arg("600").env_clear().stdin(Stdio::null()).spawn().unwrap())
+    };
+    let (first, next) = (sleeps(), sleeps());
+    let claim = |who: &str, task: &str, pid: &Kept, later: i64| {
+        let (pid, at) = (pid.pid().to_string(), (now() + later).to_string());
+        d.b.hand(&["--now", &at, "claim", task, "--worker", who, "--pid", &pid]).ok();
+    };
+    claim("luna", &d.task, &first, 0);
+    d.b.hand(&["block", &d.task, "MIT or Apache?", "--kind", "needs_input"]).ok();
+    d.answered();
+    claim("sol", &d.task, &next, 901);
+    let heal = |later: i64| {
+        let mut heal = d.b.command("heal");
+        ran(heal.args(["--now", &(now() + later).to_string(), "--db"]).arg(&d.b.db)).ok()
+    };
+    let pid = first.pid();
+    let said = heal(1_200);
+    let told = format!("tell: process {pid} of an ended attempt still runs beside its worker");
+    assert!(said.contains(&told), "{said}");
+    assert_eq!(heal(1_260), "");
+    let mut why = d.b.command("watchbill");
+    why.args(["why", &d.task, "--now", &(now() + 1_260).to_string(), "--db"]).arg(&d.b.db);
+    let why = ran(&mut why).ok();
+    assert!(why.contains(&format!("ps -fp {pid}")) && why.contains(&format!("kill {pid}")), "{why}");
+    // A worker that goes on to other tasks works beside nobody.
+    let other = d.b.hand(&["add", "More", "--assignee", "luna"]).ok().trim().to_owned();
+    claim("luna", &other, &first, 1_300);
+    let said = heal(1_500);
+    assert!(said.contains("older-worker is over"), "{said}");
+}
+
+#[test]
 fn a_command_that_waits_for_its_claim_holds_no_task() {
     let d = Desk::new();
     d.run(&d.blocks()).ok();

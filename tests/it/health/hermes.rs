@@ -63,7 +63,7 @@ impl Work {
     fn only_looks(&mut self) -> &mut Work {
         self.board.config.push_str("[heal.health_actions]\n");
         for check in Check::ALL {
-            self.board.config.push_str(&format!("{:?} = \"ignore\"\n", check.name()));
+            self.board.config.push_str(&format!("{:?} = \"ignore\"\n", check.as_str()));
         }
         self.board.config.push_str(PRICES);
         self
@@ -73,7 +73,7 @@ impl Work {
     fn alerts(&self) -> Vec<&'static str> {
         let said = self.board.heal(&["-v"]).ok();
         let told = said.split_once("; ignored: ").map(|(_, told)| told).unwrap_or_default();
-        let checks = Check::ALL.into_iter().take(10).map(Check::name);
+        let checks = Check::ALL.into_iter().take(10).map(Check::as_str);
         assert!(said.contains("skipped: worker alive"), "{said}");
         checks.filter(|name| told.contains(&format!("{name} ("))).collect()
     }

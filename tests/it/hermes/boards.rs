@@ -35,7 +35,7 @@ fn a_board_of_an_old_hermes_is_healed_and_then_migrated() {
 fn all_boards_of_a_root_but_the_archived_ones() {
     let Some(home) = Home::new() else { return };
     let on = |board: &str, args: &[&str]| {
-        ran(home.run("hermes").args(["kanban", "--board", board]).args(args)).ok()
+        home.ran(home.run("hermes").args(["kanban", "--board", board]).args(args)).ok()
     };
     let boards = home.path().join("kanban/boards");
     for slug in ["attic", "barn", "cellar"] {

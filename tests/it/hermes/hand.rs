@@ -1,7 +1,6 @@
 //! The real Hermes on rows that `board` wrote: a worker's own card, and what is decided on it.
 
 use super::home::Home;
-use crate::support::ran;
 
 #[test]
 fn hermes_takes_a_card_and_its_decision_as_its_own() {
@@ -39,5 +38,5 @@ fn hermes_takes_a_card_and_its_decision_as_its_own() {
     home.ask(&["dispatch", "--max", "0"]);
     home.hand(&["block", &task, "--type", "env_blocker"]).ok();
     assert_eq!(home.task(&task, "status || block_recurrences"), "blocked0");
-    assert!(ran(home.run("hermes").args(["kanban", "unblock", &task])).ok().contains(&task));
+    assert!(home.ran(home.run("hermes").args(["kanban", "unblock", &task])).ok().contains(&task));
 }

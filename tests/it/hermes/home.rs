@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
 use super::python::python_home;
+use super::warm;
 use crate::support::{Ran, TestBoard, executable, is_gone, program, ran};
 
 /// The longest a real worker may take to do what it was started for.
@@ -172,15 +173,20 @@ impl Home {
         command
     }
 
+    /// Runs the command line of Hermes, as [`Home::run`] gives it.
+    pub fn ran(&self, hermes: &Command) -> Ran {
+        warm::ran(&self.python, hermes)
+    }
+
     /// `hermes kanban ...`.
     pub fn hermes(&self, args: &[&str]) -> Ran {
-        ran(self.run("hermes").arg("kanban").args(args))
+        self.ran(self.run("hermes").arg("kanban").args(args))
     }
 
     /// `hermes kanban ... --json`.
     #[track_caller]
     pub fn ask(&self, args: &[&str]) -> Value {
-        ran(self.run("hermes").arg("kanban").args(args).arg("--json")).json()
+        self.ran(self.run("hermes").arg("kanban").args(args).arg("--json")).json()
     }
 
     /// Makes a task with `hermes kanban create` and returns its id.
@@ -214,7 +220,7 @@ impl Home {
     #[track_caller]
     pub fn give_up_for_real(&self, task: &str) {
         for _ in 0..3 {
-            ran(self.run("hermes").args(["kanban", "dispatch"]).env("HERMES_BIN", "/bin/false")).ok();
+            self.ran(self.run("hermes").args(["kanban", "dispatch"]).env("HERMES_BIN", "/bin/false")).ok();
             self.age(60);
         }
         assert_eq!(self.task(task, "status"), "blocked");
@@ -248,7 +254,7 @@ impl Home {
         for _ in 0..4 {
             let mut command = self.run("hermes");
             command.args(["kanban", "dispatch", "--failure-limit", "1"]).env("HERMES_BIN", &script);
-            ran(&mut command).ok();
+            self.ran(&command).ok();
             self.await_workers();
             self.age(60);
             if self.value("SELECT count(*) FROM tasks WHERE status = 'running'") == "0" {

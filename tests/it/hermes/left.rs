@@ -8,8 +8,7 @@ fn a_persons_word_stands() {
     let Some(home) = Home::new() else { return };
     let once = home.create(&["--max-retries", "1"]);
     for _ in 0..2 {
-        crate::support::ran(home.run("hermes").args(["kanban", "dispatch"]).env("HERMES_BIN", "/bin/false"))
-            .ok();
+        home.ran(home.run("hermes").args(["kanban", "dispatch"]).env("HERMES_BIN", "/bin/false")).ok();
         home.age(60);
     }
     assert_eq!(home.payload(&once, "gave_up")["limit_source"], "task");

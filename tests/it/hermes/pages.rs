@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::home::Home;
 use crate::contrib::console::{commands_of, pages};
-use crate::support::{Ran, ran};
+use crate::support::Ran;
 
 /// The task of the pages.
 const TASK: &str = "t_1a2b3c4d";
@@ -14,7 +14,7 @@ fn taken(home: &Home, line: &str) -> Ran {
     let task = match line.split(' ').nth(2).unwrap_or_default() {
         "reclaim" => home.claimed(&["--assignee", "luna"], None),
         _ if !line.contains(TASK) => {
-            return ran(home.run("hermes").args(line.split(' ').skip(1)).arg("--help"));
+            return home.ran(home.run("hermes").args(line.split(' ').skip(1)).arg("--help"));
         }
         _ => home.create(&["--assignee", "luna"]),
     };
@@ -22,7 +22,7 @@ fn taken(home: &Home, line: &str) -> Ran {
         home.hermes(&["block", &task, "for a moment"]).ok();
     }
     let line = line.replace(TASK, &task);
-    let said = ran(home.run("hermes").args(line.split(' ').skip(1)));
+    let said = home.ran(home.run("hermes").args(line.split(' ').skip(1)));
     match said.code {
         0 if home.task(&task, "status") == "ready" => said,
         _ => panic!("{line}: {said:?}"),
@@ -47,7 +47,7 @@ fn commands_of_hermes_on_the_pages_work_as_they_stand() {
 
 /// What each subcommand of `hermes gateway` does, as its help says.
 fn gateway(home: &Home) -> String {
-    let said = ran(home.run("hermes").args(["gateway", "--help"])).ok();
+    let said = home.ran(home.run("hermes").args(["gateway", "--help"])).ok();
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -19,7 +19,8 @@ fn a_session_of_40_minutes_is_never_dispatched_twice() {
     home.sql(&format!("UPDATE tasks SET claim_lock = '{lock}'; UPDATE task_runs SET claim_lock = '{lock}'"));
     let (worker, started) = (home.path().join("worker"), home.path().join("started"));
     executable(&worker, format!("#!/bin/sh\necho $HERMES_KANBAN_TASK >> {}\n", started.display()));
-    let dispatch = || ran(home.run("hermes").args(["kanban", "dispatch"]).env("HERMES_BIN", &worker)).ok();
+    let dispatch =
+        || home.ran(home.run("hermes").args(["kanban", "dispatch"]).env("HERMES_BIN", &worker)).ok();
     for minute in 1..=40 {
         home.age(60);
         recorded::tool_since(&home, &name, now() - minute * 60);

@@ -293,3 +293,54 @@ fn what_was_decided_about_a_living_worker_is_carried_out_hours_later_when_it_end
     b.routed(1).ok();
     assert_eq!(b.place("t_00000001"), at("nova", "ready"));
 }
+
+/// A worker that blocks its task and lives on: nobody is started beside it, and that must not last in silence.
+#[test]
+fn a_worker_that_lives_on_after_its_block_needs_a_person_once_its_card_is_answered() {
+    let b = TestBoard::own();
+    let id = "t_2b10c4ed";
+    let mut agent = worker(id, 1);
+    b.add(id, "ready");
+    b.run_it(id, Some(agent.pid()), 60);
+    b.hand(&["block", id, "needs the other", "--type", "dependency"]).ok();
+    let card = b.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED]%'");
+    b.hand(&["claim", &card, "--worker", "tuesday"]).ok();
+    answer(&b, &card, &json!({"task": id, "action": "unblock", "reason": "it is there"}));
+    let pass = || {
+        for program in ["heal", "synthesize-distress", "route-blocked"] {
+            ran(b.command(program).arg("--db").arg(&b.db)).ok();
+        }
+    };
+    let need = || {
+        let all = ran(b.command("watchbill").args(["status", "--json", "--db"]).arg(&b.db)).json();
+        let mut needs = all["needs"].as_array().unwrap().clone();
+        needs.retain(|n| n["tasks"].as_array().unwrap().iter().any(|t| t["id"] == id));
+        needs.pop()
+    };
+    pass();
+    assert_eq!((b.task(id, "status").as_str(), need()), ("blocked", None), "it may end by itself");
+    b.sql(&format!(
+        "UPDATE task_runs SET started_at = started_at - 900, ended_at = ended_at - 900 WHERE task_id = '{id}';
+         UPDATE task_events SET created_at = created_at - 900 WHERE task_id = '{id}'"
+    ));
+    pass();
+    pass();
+    let told = format!("task_events WHERE task_id = '{id}' AND kind = 'watchbill_detected'");
+    assert_eq!((b.task(id, "status").as_str(), &*b.count(&told)), ("blocked", "1"), "told once");
+    let asks = need().unwrap();
+    let (says, todo) = (asks["says"].as_str().unwrap(), asks["todo"].to_string());
+    let pid = agent.pid();
+    assert!(says.contains(&format!("process {pid} (sleep)")) && says.contains(&card), "{asks}");
+    // A message may be read when the process id belongs to another one.
+    assert!(asks["run"] == format!("ps -fp {pid}") && todo.contains("`watchbill why"), "{asks}");
+    let why = ran(b.command("watchbill").args(["why", id, "--db"]).arg(&b.db)).ok();
+    assert!(why.contains(&format!("      kill {pid}\n")), "{why}");
+    let comments = format!("task_comments WHERE task_id = '{card}' AND author = 'route-blocked'");
+    assert_eq!(b.count(&comments), "0", "nothing is carried out yet");
+    // What is told ends with the process, and the decision is carried out.
+    agent.kill();
+    assert_eq!(need(), None);
+    pass();
+    assert_eq!((b.task(id, "status").as_str(), need()), ("ready", None));
+    assert!(said_on(&b, &card).starts_with("Carried out: unblock"), "{}", said_on(&b, &card));
+}

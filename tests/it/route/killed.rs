@@ -1,13 +1,10 @@
 //! `kill -9` inside a pass of `route-blocked`, and two passes at once: every move is whole, and none is done twice.
 
-use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
-use std::time::Instant;
 
 use super::*;
-use crate::support::Kept;
+use crate::support::{Kept, killed_anywhere};
 
-const ROUNDS: u32 = 30;
 const WAITING: usize = 8;
 
 /// Cards that were made while there was no fallback, which there is now.
@@ -41,31 +38,9 @@ fn whole(b: &TestBoard) -> String {
 
 #[test]
 fn killed_anywhere_the_next_pass_moves_the_rest() {
-    let undisturbed = board();
-    let began = Instant::now();
-    ran(&mut undisturbed.command("route-blocked")).ok();
-    let mut took = began.elapsed();
-    assert_eq!(whole(&undisturbed), WAITING.to_string());
-    let mut killed = 0;
-    for round in 0..ROUNDS {
-        let b = board();
-        let mut command = b.command("route-blocked");
-        let mut child = Kept(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-        let began = Instant::now();
-        while began.elapsed() * ROUNDS < took * round && child.is_running() {
-            std::thread::sleep(std::time::Duration::from_micros(200));
-        }
-        let _ = child.0.kill();
-        match child.0.wait().unwrap().signal() {
-            Some(9) => killed += 1,
-            // The first one was held up, and this is how long it takes.
-            _ => took = took.min(began.elapsed()),
-        }
-        whole(&b);
+    killed_anywhere("route-blocked", board, whole, &WAITING.to_string(), |b| {
         ran(&mut b.command("route-blocked")).ok();
-        assert_eq!(whole(&b), WAITING.to_string(), "round {round}");
-    }
-    assert!(killed >= 8, "only {killed} of {ROUNDS} rounds were killed");
+    });
 }
 
 #[test]

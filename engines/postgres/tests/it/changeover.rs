@@ -77,6 +77,21 @@ fn a_server_that_was_replaced_is_not_believed_by_who_saw_the_new_one() {
     let known = there.command_on(&behind, &["board", "list"]).output().unwrap();
     assert!(known.status.success(), "{}", String::from_utf8_lossy(&known.stderr));
     here.said(&["board", "list"]);
+    // A person says by the command that the refusal names that the old one is meant. Where the new one answers, that is not said.
+    for (meant, line, is_refused) in [
+        (&both, &["watchbill", "forget"][..], false),
+        (&behind, &["heal"], true),
+        (&behind, &["watchbill", "forget"], false),
+        (&behind, &["heal"], false),
+        (&behind, &["board", "list"], false),
+        (&url, &["board", "list"], false),
+    ] {
+        let done = here.command_on(meant, line).output().unwrap();
+        let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
+        assert_eq!(done.status.success(), !is_refused, "{line:?}: {said}");
+        let is_named = said.contains(&format!("`watchbill forget --db '{behind}'`"));
+        assert_eq!(is_named, is_refused, "{line:?}: {said}");
+    }
 }
 
 #[test]

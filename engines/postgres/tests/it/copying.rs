@@ -16,7 +16,7 @@ use watchbill_postgres::{PostgresBoard, Secrets};
 
 use crate::kills::forgetful;
 use crate::programs::Machine;
-use crate::server::{PATIENCE, Place, Server, shared};
+use crate::server::{PATIENCE, Place, Server, shared, wait_for};
 
 const NOW: Time = Time(1_700_000_000);
 
@@ -202,6 +202,36 @@ fn stopped(
     meanwhile(&mut child);
     gate.batch_execute("SELECT pg_advisory_unlock_all(); DROP TRIGGER gate ON task_links").unwrap();
     child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_board_is_not_copied_twice_at_once() {
+    let Some(server) = shared() else { return };
+    let place = server.board();
+    let machine = Machine::new("h1", &place.url);
+    machine.said(&["board", "add", "write the report"]);
+    // Each sees that the board is not paused, and waits to pause it.
+    let mut gate = place.hand();
+    gate.batch_execute("BEGIN; SELECT FROM meta FOR UPDATE").unwrap();
+    let begin = |to: &str| {
+        let mut copying = machine.command(&["board", "copy", &place.url, to]);
+        copying.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    let mut all = place.hand();
+    let mut waiting = || {
+        let waits = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'UPDATE meta SET paused_until%' \
+             AND wait_event_type = 'Lock'";
+        all.query_one(waits, &[]).unwrap().get::<_, i64>(0)
+    };
+    let first = begin("one.db");
+    wait_for("the first copy", || waiting() == 1);
+    let mut second = begin("two.db");
+    wait_for("the second copy", || second.try_wait().unwrap().is_some() || waiting() == 2);
+    gate.batch_execute("ROLLBACK").unwrap();
+    done(&first.wait_with_output().unwrap());
+    let said = refused(&second.wait_with_output().unwrap(), 75);
+    assert!(said.contains("another copy of this board is at work; nothing was copied"), "{said}");
+    assert!(!machine.home().join("two.db").exists());
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn a_full_disk_ends_a_write_with_74_and_nothing_is_half_written() {
     assert!((0..10).any(|_| server.answers()));
     let place = server.board();
     let mut hand = place.hand();
-    hand.batch_execute(&format!("COPY (SELECT 1) TO PROGRAM 'mkdir {at}/board'")).unwrap();
+    hand.batch_execute(&format!("COPY (SELECT 1) TO PROGRAM 'mkdir {at}/board; cat'")).unwrap();
     hand.batch_execute(&format!("CREATE TABLESPACE small LOCATION '{at}/board'")).unwrap();
     dead_workers(&mut hand, "h1", 60);
     for table in TABLES {

@@ -68,6 +68,34 @@ fn what_is_not_there_is_told_in_one_line() {
 }
 
 #[test]
+fn a_board_is_neither_made_nor_opened_where_texts_are_bytes() {
+    let Some(server) = shared() else { return };
+    let none = Secrets::default();
+    let mut hand = postgres::Client::connect(&server.plain(), postgres::NoTls).unwrap();
+    let mut new = |name: &str, encoding: &str| {
+        let made = format!("CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0");
+        hand.batch_execute(&made).unwrap();
+        server.url("watchbill", "watchbill").replace("/postgres?", &format!("/{name}?"))
+    };
+    let (plain, restored) = (new("plain", "SQL_ASCII"), new("restored", "UTF8"));
+    // Who restores a dump may do so into a database of any encoding.
+    PostgresBoard::create(&restored, PATIENCE, &none).unwrap();
+    let of_bytes = "UPDATE pg_database SET encoding = 0 WHERE datname = 'restored'";
+    hand.batch_execute(of_bytes).unwrap();
+    for (done, name) in [
+        (PostgresBoard::create(&plain, PATIENCE, &none), "plain"),
+        (open(&plain, &none).map(drop), "plain"),
+        (open(&restored, &none).map(drop), "restored"),
+    ] {
+        let error = done.unwrap_err();
+        let what = "the database has the encoding SQL_ASCII; a board needs UTF8";
+        assert_eq!((error.kind, error.what.as_str()), (Kind::Config, what), "{error}");
+        let hint = error.hint.unwrap();
+        assert!(hint.contains(": createdb -h /") && hint.ends_with(&format!(" {name}")), "{hint}");
+    }
+}
+
+#[test]
 fn a_board_of_a_newer_program_is_looked_at_and_not_written() {
     let Some(server) = shared() else { return };
     let place = server.board();

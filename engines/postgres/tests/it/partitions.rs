@@ -176,7 +176,9 @@ enum Link {
 }
 
 /// What a worker does: it keeps its environment and the number of its harness, and says all the time that it lives.
-const WORKER: &str = "env >told; echo $PPID >harness; while :; do date +%s >lives; sleep 0.1; done";
+/// `lives` is replaced whole: a worker that is killed while it writes leaves what it said before.
+const WORKER: &str =
+    "env >told; echo $PPID >harness; while :; do date +%s >now && mv now lives; sleep 0.1; done";
 
 /// A worker at work, by its harness.
 struct Worker(Child);
@@ -208,9 +210,8 @@ impl Worker {
 fn lived(machine: &Machine) -> i64 {
     let until = Instant::now() + LONG;
     loop {
-        // Empty for the moment in which the worker writes it anew.
-        if let Ok(at) = std::fs::read_to_string(machine.home().join("lives")).unwrap().trim().parse() {
-            return at;
+        if let Ok(at) = std::fs::read_to_string(machine.home().join("lives")) {
+            return at.trim().parse().unwrap();
         }
         assert!(Instant::now() < until, "nobody says that it lives");
         std::thread::sleep(Duration::from_millis(5));

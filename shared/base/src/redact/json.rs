@@ -60,7 +60,7 @@ fn clean(literal: &str, key: Option<&str>) -> Option<String> {
     };
     let found = match redact(&plain) {
         Cow::Owned(clean) if clean != visible(&plain) => Some(clean),
-        _ => by_name(key?, literal).then(|| super::Kind::Secret.marker().to_owned()),
+        _ => by_name(key?, literal).then(|| super::Kind::Secret.as_str().to_owned()),
     };
     serde_json::to_string(&found?).ok()
 }

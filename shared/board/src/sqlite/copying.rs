@@ -67,23 +67,23 @@ impl Whole<'_> {
     }
 
     fn has(&self, table: Table) -> bool {
-        self.board.columns.contains_key(table.name())
+        self.board.columns.contains_key(table.as_str())
     }
 
     /// Whether tasks may name a provider of their own now.
     fn has_provider(&self) -> Result<bool> {
-        self.told(self.conn.query_row(Q_HAS, params![Table::Tasks.name(), PROVIDER], |row| row.get(0)))
+        self.told(self.conn.query_row(Q_HAS, params![Table::Tasks.as_str(), PROVIDER], |row| row.get(0)))
     }
 }
 
 /// The rows of a table that are copied.
 fn copied(table: Table) -> &'static str {
-    if table == Table::Links { LINKS } else { table.name() }
+    if table == Table::Links { LINKS } else { table.as_str() }
 }
 
 impl Source for Whole<'_> {
     fn columns(&self, table: Table) -> Vec<String> {
-        self.board.columns.get(table.name()).into_iter().flatten().cloned().collect()
+        self.board.columns.get(table.as_str()).into_iter().flatten().cloned().collect()
     }
 
     fn rows(
@@ -144,10 +144,10 @@ impl Source for Whole<'_> {
     }
 
     fn last(&mut self, table: Table) -> Result<i64> {
-        let there = self.number(&format!("SELECT coalesce(max(id), 0) FROM {}", table.name()))?;
+        let there = self.number(&format!("SELECT coalesce(max(id), 0) FROM {}", table.as_str()))?;
         // No such table where no table counts its rows.
         let counts = self.number("SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_sequence'")? > 0;
-        let given = || self.conn.query_row(Q_GIVEN, [table.name()], |row| row.get(0)).optional();
+        let given = || self.conn.query_row(Q_GIVEN, [table.as_str()], |row| row.get(0)).optional();
         let given: Option<i64> = if counts { self.told(given())? } else { None };
         Ok(there.max(given.unwrap_or(0)))
     }
@@ -195,7 +195,7 @@ impl Target for Whole<'_> {
         let marks: Vec<String> = (1..=fields.len()).map(|n| format!("?{n}")).collect();
         let sql = format!(
             "INSERT INTO {} ({}) VALUES ({})",
-            table.name(),
+            table.as_str(),
             names(&fields).join(", "),
             marks.join(", ")
         );
@@ -208,8 +208,8 @@ impl Target for Whole<'_> {
     }
 
     fn go_on_after(&mut self, table: Table, last: i64) -> Result<()> {
-        if last > 0 && self.told(self.conn.execute(W_GIVEN, params![table.name(), last]))? == 0 {
-            self.told(self.conn.execute(W_FIRST_GIVEN, params![table.name(), last]))?;
+        if last > 0 && self.told(self.conn.execute(W_GIVEN, params![table.as_str(), last]))? == 0 {
+            self.told(self.conn.execute(W_FIRST_GIVEN, params![table.as_str(), last]))?;
         }
         Ok(())
     }

@@ -104,6 +104,14 @@ pub(super) fn connect(path: &Path, flags: OpenFlags, patience: &Arc<AtomicU64>) 
     Ok(conn)
 }
 
+/// Whether a file is of SQLite and holds nothing: a board whose making failed, as on a full disk. Nothing is written to it.
+pub(super) fn is_bare(path: &Path, patience: &Arc<AtomicU64>) -> bool {
+    let Ok(conn) = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, patience) else { return false };
+    let sql = "SELECT NOT EXISTS (SELECT 1 FROM sqlite_master) AND a.application_id = 0 AND v.user_version = 0 \
+               FROM pragma_application_id AS a, pragma_user_version AS v";
+    conn.query_row(sql, [], |row| row.get(0)).unwrap_or(false)
+}
+
 /// A connection that has read, and whose application the file is.
 pub(super) fn begin(path: &Path, flags: OpenFlags, patience: &Arc<AtomicU64>) -> Result<(Connection, i64)> {
     let at = path.display().to_string();
@@ -233,7 +241,9 @@ pub(super) fn told(at: &str, e: &rusqlite::Error) -> Error {
         Kind::Busy => ("busy: another process is writing".to_owned(), Some("the next pass tries again")),
         Kind::Permission => (
             "cannot be opened or written".to_owned(),
-            Some("the program needs to write in the board's folder, for its -wal and -shm files"),
+            Some(
+                "the program needs to read and write the board, and to write in its folder, for its -wal and -shm files",
+            ),
         ),
         Kind::Damaged => return damaged(at, &e.to_string()),
         Kind::Io if e.sqlite_error_code() == Some(ErrorCode::DiskFull) => {

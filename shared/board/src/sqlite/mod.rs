@@ -14,6 +14,7 @@ mod texts;
 use crate::EventKind;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::fs::Metadata;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +26,9 @@ use rusqlite::{
 };
 use serde_json::Value;
 
-use self::file::{Columns, Place, begin, check_file, columns, connect, copy, millis, replaced, settle, told};
+use self::file::{
+    Columns, Place, begin, check_file, columns, connect, copy, is_bare, millis, replaced, settle, told,
+};
 pub use self::file::{damaged, reindex, repair};
 use self::parts::{Kept, newest_parts};
 use self::rows::{card_made, cell, event, front, int, pin, place, run, task, text};
@@ -195,13 +198,14 @@ impl SqliteBoard {
     /// `Partial` where something is already there, `Permission` or `Io` where it cannot be made.
     pub fn create(path: &Path, busy: Duration) -> Result<()> {
         let at = path.display().to_string();
-        if std::fs::symlink_metadata(path).is_ok_and(|m| m.len() > 0 || !m.is_file()) {
+        let patience = Arc::new(AtomicU64::new(millis(busy)));
+        let is_there = |m: Metadata| !m.is_file() || (m.len() > 0 && !is_bare(path, &patience));
+        if std::fs::symlink_metadata(path).is_ok_and(is_there) {
             return Err(Error::new(Kind::Partial, at, "already exists; nothing was changed"));
         }
         if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|e| Error::io(folder.display(), &e))?;
         }
-        let patience = Arc::new(AtomicU64::new(millis(busy)));
         let conn =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE, &patience)?;
         // One transaction: a process that looks at the file in between sees no board rather than half of one.
@@ -565,10 +569,10 @@ impl Rows for Open<'_> {
     }
 
     fn cell(&mut self, id: &str, column: Column) -> rusqlite::Result<Option<Cell>> {
-        if !self.board.has("tasks", column.name()) {
+        if !self.board.has("tasks", column.as_str()) {
             return Ok(None);
         }
-        let sql = format!("SELECT {} FROM tasks WHERE id = ?1", column.name());
+        let sql = format!("SELECT {} FROM tasks WHERE id = ?1", column.as_str());
         self.tx.prepare_cached(&sql)?.query_row([id], |r| Ok(Some(cell(r, 0))))
     }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::fit::Line;
+use base::named_enum::named_enum;
 use base::quote;
 use base::time::Time;
 use board::{Detail, EventKind};
@@ -22,41 +23,25 @@ pub const MAX_BYTES: usize = 4096;
 /// Most characters of a tree hash that are shown.
 const MAX_TREE: usize = 100;
 
-/// What a worker may record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Field {
-    /// What the task comes to, in one sentence.
-    Mission,
-    /// The file its plan is in.
-    Plan,
-    /// The last step that was shown to be right, and how.
-    Verified,
-    /// The step it is at.
-    Step,
-    /// The step after that.
-    Next,
-    /// What stands in the way.
-    Blockers,
+named_enum! {
+    /// What a worker may record.
+    pub enum Field {
+        /// What the task comes to, in one sentence.
+        Mission = "mission",
+        /// The file its plan is in.
+        Plan = "plan",
+        /// The last step that was shown to be right, and how.
+        Verified = "verified",
+        /// The step it is at.
+        Step = "step",
+        /// The step after that.
+        Next = "next",
+        /// What stands in the way.
+        Blockers = "blockers",
+    }
 }
 
 impl Field {
-    /// All, in the order they are shown.
-    pub const ALL: [Field; 6] =
-        [Field::Mission, Field::Plan, Field::Verified, Field::Step, Field::Next, Field::Blockers];
-
-    /// Its word in flags, events and JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Field::Mission => "mission",
-            Field::Plan => "plan",
-            Field::Verified => "verified",
-            Field::Step => "step",
-            Field::Next => "next",
-            Field::Blockers => "blockers",
-        }
-    }
-
     fn label(self) -> &'static str {
         match self {
             Field::Mission => "- Mission: ",

@@ -10,6 +10,7 @@ use super::read::{self, Field, Part, Reading};
 use super::section::{self, Line};
 use super::{Scope, entry, inner};
 use base::money::Money;
+use base::named_enum::named_enum;
 
 /// Most characters of one concern.
 const MAX_CONCERN: usize = 300;
@@ -27,29 +28,17 @@ pub struct Policy {
     pub max_areas: usize,
 }
 
-/// What kind of flaw.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FlawKind {
-    /// What a scope cannot do without is not there.
-    Missing,
-    /// Two lines cannot both be meant, or nothing could be done within one.
-    Contradictory,
-    /// It limits nothing, or less than the policy asks.
-    TooBroad,
-    /// It is a field of Watchbill, and its value cannot be read or never names anything.
-    NotUnderstood,
-}
-
-impl FlawKind {
-    /// The word in machine output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            FlawKind::Missing => "missing",
-            FlawKind::Contradictory => "contradictory",
-            FlawKind::TooBroad => "too_broad",
-            FlawKind::NotUnderstood => "not_understood",
-        }
+named_enum! {
+    /// What kind of flaw.
+    pub enum FlawKind {
+        /// What a scope cannot do without is not there.
+        Missing = "missing",
+        /// Two lines cannot both be meant, or nothing could be done within one.
+        Contradictory = "contradictory",
+        /// It limits nothing, or less than the policy asks.
+        TooBroad = "too_broad",
+        /// It is a field of Watchbill, and its value cannot be read or never names anything.
+        NotUnderstood = "not_understood",
     }
 }
 

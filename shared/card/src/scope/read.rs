@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::section::{Language, Line, Place, heading};
+use super::section::{Language, Line, Place, heading, is_fence};
 use super::{Scope, entry};
 use config::span;
 
@@ -64,15 +64,16 @@ pub(super) fn read<'a>(lines: &[Line<'a>]) -> Reading<'a> {
         parts: Vec::new(),
     };
     let mut known = Vec::with_capacity(lines.len());
-    let mut opaque = false;
+    let (mut opaque, mut nests) = (false, false);
     for (n, line) in lines.iter().enumerate() {
         reader.at = n;
         match line.place {
             Place::Start(language) => {
                 opaque = !holds_fields(language, &lines[n + 1..]);
-                known.push(!opaque);
+                nests = holds_fence(&lines[n + 1..]);
+                known.push(!opaque && !nests);
             }
-            Place::End => known.push(!opaque),
+            Place::End => known.push(!opaque && !nests),
             Place::Inside(_) if opaque => known.push(false),
             Place::Inside(_) | Place::Open => known.push(reader.line(line.text)),
         }
@@ -88,6 +89,11 @@ pub(super) fn read<'a>(lines: &[Line<'a>]) -> Reading<'a> {
 fn holds_fields(language: Language, rest: &[Line<'_>]) -> bool {
     let first = rest.iter().find(|l| !l.is_blank()).filter(|l| matches!(l.place, Place::Inside(_)));
     language != Language::Code && first.is_some_and(|l| label(split(l.text).text, false).is_some())
+}
+
+/// Whether what would open a fence in the open is content of this one: without this one around it, it opened one.
+fn holds_fence(rest: &[Line<'_>]) -> bool {
+    rest.iter().take_while(|l| matches!(l.place, Place::Inside(_))).any(|l| is_fence(l.text))
 }
 
 struct Reader<'a> {

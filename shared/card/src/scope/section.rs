@@ -67,6 +67,11 @@ fn fence(text: &str) -> Option<(Fence, &str)> {
     ok.then_some((Fence { mark, length }, info.trim()))
 }
 
+/// Whether this line opens a fence where none is open.
+pub(super) fn is_fence(text: &str) -> bool {
+    fence(text).is_some()
+}
+
 fn language(info: &str) -> Language {
     match info.split_whitespace().next().unwrap_or("").to_lowercase().as_str() {
         "md" | "markdown" => Language::Markdown,

@@ -201,8 +201,18 @@ fn put_appends_or_replaces() {
         ("```\n## Scope\n- Max files: 9\n```\nb", "```\n## Scope\n- Max files: 5\n```\nb".into()),
         ("## Scope\n```\n- Max files: 9\n```\nb\n", "## Scope\n- Max files: 5\n\nb\n".into()),
         ("## Scope\n```sh\nls\n```\n- Max files: 9\n", "## Scope\n- Max files: 5\n\n```sh\nls\n```\n".into()),
+        // A fence inside a fence is content of it, and stays so.
+        (
+            "## Scope\n```\n- [ ] Iterations: 4\n```sh\n```\n```\n### Out of scope\n",
+            "## Scope\n- Max files: 5\n\n```\n```sh\n```\n```\n### Out of scope\n".into(),
+        ),
+        (
+            "## Scope\n```\n- Max files: 9\n~~~~\n```\n# b\n",
+            "## Scope\n- Max files: 5\n\n```\n~~~~\n```\n# b\n".into(),
+        ),
     ] {
         assert_eq!(put(body, &scope), want, "{body:?}");
+        assert_eq!(put(&want, &scope), want, "{body:?}, written again");
     }
 }
 

@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
+use crate::one_of;
 use ::board::prune::LEAST;
 use base::money::Money;
-use card::protocol;
+use card::protocol::Role;
 use config::span;
 
 #[derive(Debug, Subcommand)]
@@ -117,6 +118,7 @@ pub(crate) enum Command {
     /// Print the rules for a worker or an orchestrator, for an AGENTS.md, a system prompt or a skill
     Protocol {
         /// The role
+        #[arg(value_parser = one_of(&Role::ALL, who))]
         role: Role,
         /// Print a SKILL.md, with name and description at its head
         #[arg(long)]
@@ -377,19 +379,11 @@ pub(crate) struct Complete {
     pub(super) run: Option<i64>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Role {
-    Worker,
-    Orchestrator,
-}
-
-impl From<Role> for protocol::Role {
-    fn from(role: Role) -> protocol::Role {
-        match role {
-            Role::Worker => protocol::Role::Worker,
-            Role::Orchestrator => protocol::Role::Orchestrator,
-        }
-    }
+fn who(role: Role) -> Option<&'static str> {
+    Some(match role {
+        Role::Worker => "Who does a task",
+        Role::Orchestrator => "Who decides about a stuck one",
+    })
 }
 
 fn parse_budget(s: &str) -> std::result::Result<Duration, String> {

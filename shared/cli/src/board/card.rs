@@ -122,8 +122,7 @@ impl Hand<'_> {
     /// What the card is written from.
     fn all_about(&mut self, detail: Detail) -> Result<(Seen, SourceSeen)> {
         let open = self.board.glance(&GLANCED)?;
-        let is_card = |t: &&board::Task| card::is_card(t);
-        let cards: Vec<String> = open.iter().filter(is_card).map(|t| t.id.clone()).collect();
+        let cards: Vec<String> = open.iter().filter(|t| t.is_card()).map(|t| t.id.clone()).collect();
         let cards = self.board.look(&cards)?;
         let (id, own) = (self.board.id().clone(), self.board.is_own());
         let names = detail.runs.iter().filter_map(|r| r.profile.clone()).chain(detail.task.assignee.clone());

@@ -1,5 +1,6 @@
 //! `board copy`: a whole board moved to another place.
 
+use std::any::Any;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -79,7 +80,7 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
         let hint = format!("name a file in another folder, or end that pause first: {end}");
         return Err(Error::new(Kind::Usage, &to_id.at, what).hint(hint));
     }
-    let _alone = alone(&from_id)?;
+    let _alone = alone(&from_id, patience)?;
     let before = from_id.pause(patience)?;
     let in_force = before.as_ref().filter(|pause| !pause.is_over(here.now));
     let place = to_id.address();
@@ -125,17 +126,22 @@ pub(super) fn run(asked: &Copy, common: &Common) -> Result<u8> {
 ///
 /// # Errors
 /// `Busy` where another copy is at work.
-fn alone(id: &BoardId) -> Result<Option<File>> {
-    let Some(folder) = id.file().and_then(|file| file.canonicalize().ok()?.parent().map(Path::to_owned))
-    else {
-        return Ok(None);
+fn alone(id: &BoardId, patience: Duration) -> Result<Option<Box<dyn Any>>> {
+    let (held, what): (Option<Box<dyn Any>>, _) = match id.file() {
+        None => (id.hold_for_copy(patience)?, "this board"),
+        Some(file) => {
+            let real = file.canonicalize();
+            let Some(folder) = real.as_deref().ok().and_then(Path::parent) else { return Ok(None) };
+            let folder = File::open(folder).map_err(|e| Error::io(folder.display(), &e))?;
+            let held = exclusive::hold(&folder);
+            (held.then(|| -> Box<dyn Any> { Box::new(folder) }), "a board of its folder")
+        }
     };
-    let folder = File::open(&folder).map_err(|e| Error::io(folder.display(), &e))?;
-    if !exclusive::hold(&folder) {
-        let what = "another copy of a board of its folder is at work; nothing was copied";
+    if held.is_none() {
+        let what = format!("another copy of {what} is at work; nothing was copied");
         return Err(Error::new(Kind::Busy, &id.at, what).hint("try again once that has ended"));
     }
-    Ok(Some(folder))
+    Ok(held)
 }
 
 /// The command that ends the pause of a board.

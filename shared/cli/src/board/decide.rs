@@ -130,7 +130,8 @@ impl Hand<'_> {
             && seen.parents.iter().all(|p| p.status.frees_children());
         if !lifts_triage && !is_stopped && !is_left && !is_free {
             let no = refused(id, format!("is {}, not blocked or scheduled", seen.task.status));
-            let hint = "`hermes kanban specify` brings it out of triage";
+            let hint =
+                "`hermes kanban specify` brings it out of triage: a model specifies it, which costs tokens";
             return Err(if is_in_triage { no.hint(hint) } else { no });
         }
         let mut trail = self.trail("unblock");

@@ -450,20 +450,12 @@ impl Lending<'_> {
         let (mut living, mut said) = (Living::default(), BTreeSet::new());
         let mut ready: Option<(Detail, String, usize)> = None;
         loop {
-            let (mut offered, mut passed) = (None, Vec::new());
-            let taken = self.from.take_next(&whose, Begin::At(0), &mut |seen| match &ready {
-                _ if seen.task.is_card() || skipped.contains(&seen.task.id) => Answer::Next,
-                _ if living.is_at_work_on(seen) => {
-                    passed.push(seen.task.id.clone());
-                    Answer::Next
-                }
-                Some((was, _, nth)) if is_for(was, *nth, seen) && living.knows(seen) => take(seen),
-                _ => {
-                    offered = Some(seen.clone());
-                    Answer::Stop
-                }
-            })?;
-            self.from.passed_over(&passed, &living, &mut said);
+            let answer = |seen: &Detail| match &ready {
+                _ if seen.task.is_card() || skipped.contains(&seen.task.id) => Some(Answer::Next),
+                Some((was, _, nth)) if is_for(was, *nth, seen) => Some(take(seen)),
+                _ => None,
+            };
+            let (taken, offered) = self.from.take_next(&whose, Begin::At(0), &living, &mut said, &answer)?;
             let last = ready.take();
             match (taken, last, offered) {
                 (Some((seen, _)), Some((_, text, _)), _) => return Ok(Some((loan(&seen), text))),

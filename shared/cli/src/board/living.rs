@@ -7,7 +7,7 @@ use base::error::{Error, Result};
 use base::time::Time;
 use board::{Board, Detail, Shared, Task};
 use config::{Config, span};
-use host::{Freed, Host};
+use host::{Freed, Host, Witness};
 
 /// Of how many tasks processes are looked for at first: of more than the places at which a worker begins, see `run/queue.rs`.
 const FIRST: usize = 512;

@@ -15,6 +15,7 @@ mod show;
 mod tasks;
 mod work;
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -54,7 +55,7 @@ pub(super) struct Hand<'a> {
 
 pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
     if let Command::Protocol { role, skill } = command {
-        return tell((*role).into(), *skill, common.json);
+        return tell(*role, *skill, common.json);
     }
     if let Command::Run(asked) = command {
         return run::work(asked, common);
@@ -123,7 +124,7 @@ pub(super) fn run(command: &Command, common: &Common) -> Result<u8> {
 /// The text for a worker or an orchestrator, to be put where it reads its rules.
 fn tell(role: ::card::protocol::Role, skill: bool, json: bool) -> Result<u8> {
     let text = if skill { role.skill() } else { role.text().to_owned() };
-    print(&if json { format!("{:#}\n", json!({"role": role.name(), "text": text})) } else { text })
+    print(&if json { format!("{:#}\n", json!({"role": role.as_str(), "text": text})) } else { text })
 }
 
 /// Lets roles of a server use a board.
@@ -159,7 +160,13 @@ fn answered(common: &Common, json: &Value, text: &str) -> Result<u8> {
 
 /// The one board a command works on: named, or the one `hermes kanban boards switch` chose.
 fn the_board(common: &Common, config: &Config) -> Result<BoardId> {
-    let mut found = common.boards(config)?;
+    let (which, found) = common.found(BTreeSet::new(), config)?;
+    let id = the_one(common, config, found)?;
+    common.tell_of_another(&which, std::slice::from_ref(&id));
+    Ok(id)
+}
+
+fn the_one(common: &Common, config: &Config, mut found: Vec<BoardId>) -> Result<BoardId> {
     // A board in the configuration is there to be worked on; Hermes' own are only watched beside it.
     let configured = found.iter().position(|b| Some(&b.at) == config.board.db.as_ref());
     if let Some(nth) = configured.filter(|_| common.db.is_empty() && common.board.is_empty()) {
@@ -173,8 +180,12 @@ fn the_board(common: &Common, config: &Config) -> Result<BoardId> {
         found.retain(|b| !named && b.slug.as_deref() == Some(slug.as_str()));
     }
     found.into_iter().next().ok_or_else(|| {
-        Error::new(Kind::Usage, "--board", "needed, as there are several boards")
-            .hint("or name one with --db")
+        let what = if common.board.is_empty() {
+            "needed, as there are several boards"
+        } else {
+            "names more than one board"
+        };
+        Error::new(Kind::Usage, "--board", what).hint("name one, here or with --db")
     })
 }
 
@@ -389,9 +400,8 @@ fn own_business(board: &mut dyn Board, seen: &Detail, decides: bool) -> Result<(
         .as_ref()
         .and_then(|m| ::card::read_title(&m.task.title))
         .is_some_and(|(source, _)| source == *id);
-    let waits = mine
-        .as_ref()
-        .is_some_and(|m| ::card::is_card(&m.task) && seen.parents.iter().any(|p| p.id == m.task.id));
+    let waits =
+        mine.as_ref().is_some_and(|m| m.task.is_card() && seen.parents.iter().any(|p| p.id == m.task.id));
     if named || waits {
         return Ok(());
     }

@@ -29,8 +29,9 @@ use super::environment::{self, Told};
 use super::living::Living;
 use super::work::{Harness, Terms};
 use super::{Common, Hand, TRIES, env, owner, print_json, refused, warn};
+use crate::exclusive::{self, Inherited};
+use crate::random_hex;
 use crate::signals::listen;
-use crate::{exclusive, random_hex};
 use base::cause::{Cause, Owner};
 use base::error::{Error, Kind, Result};
 use base::reason::Reason;
@@ -60,7 +61,7 @@ const BUSY: Duration = Duration::from_secs(600);
 const BUSY_TOLD: Duration = Duration::from_secs(9);
 /// After this time it is said that the end of a command waits to be written.
 const SOON: Duration = Duration::from_secs(2);
-/// How often it is tried from then on.
+/// How often it is tried from then on, at first.
 const SELDOM: Duration = Duration::from_secs(1);
 /// How soon a heartbeat is tried again that did not reach a board which several hosts share.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -108,8 +109,8 @@ struct Log {
     inode: u64,
     /// Where it lies until the claim is won: another harness may be faster, and then the log is that one's.
     begun: Option<PathBuf>,
-    /// Keeps every other worker out of a named file, as long as this is open.
-    _held: Option<File>,
+    /// Keeps every other worker out of a named file.
+    _held: Option<Inherited>,
 }
 
 /// A task at work.
@@ -182,7 +183,7 @@ pub(super) fn work(asked: &Run, common: &Common) -> Result<u8> {
         plain(log, &there)?;
     }
     let told = listen()?;
-    let (mut said, mut is_away) = (BTreeSet::new(), false);
+    let (mut said, mut is_away, mut is_asked) = (BTreeSet::new(), false, false);
     loop {
         let config = common.load()?.config;
         // Who may not renew a claim begins with nothing.
@@ -191,6 +192,13 @@ pub(super) fn work(asked: &Run, common: &Common) -> Result<u8> {
                 is_away = false;
                 if let Some(code) = hand.work_next(asked, &profile, &told, &mut said)? {
                     return Ok(code);
+                }
+                // A name that was mistyped waits for ever.
+                let is_first = !std::mem::replace(&mut is_asked, true) && !common.quiet;
+                if is_first && asked.wait.is_some() && matches!(hand.knows(&profile), Ok(false)) {
+                    warn(&format!(
+                        "no task of this board is assigned to {profile}, and none was lately: waits for one"
+                    ));
                 }
             }
             // It waits for work, and so for the board as well.
@@ -227,41 +235,31 @@ impl Hand<'_> {
         let names = self.names_of(profile)?;
         let whose: Vec<Option<&str>> = names.iter().map(|name| Some(name.as_str())).collect();
         loop {
-            let (mut offered, mut passed) = (None, Vec::new());
             let begin = match &ready {
                 Some(ready) => Begin::With(&ready.seen.task.id),
                 None => Begin::At(queue::place(lost, &random_hex())),
             };
-            let taken = self.take_next(&whose, begin, &mut |seen| match &ready {
-                _ if failed.contains(&seen.task.id) => Answer::Next,
-                _ if living.is_at_work_on(seen) => {
-                    passed.push(seen.task.id.clone());
-                    Answer::Next
-                }
-                Some(ready) if ready.is_for(seen) && living.knows(seen) => ready.terms.take(seen),
-                _ => {
-                    offered = Some(seen.clone());
-                    Answer::Stop
-                }
+            let taken = self.take_next(&whose, begin, &living, said, &|seen| match &ready {
+                _ if failed.contains(&seen.task.id) => Some(Answer::Next),
+                Some(ready) if ready.is_for(seen) => Some(ready.terms.take(seen)),
+                _ => None,
             });
-            self.passed_over(&passed, &living, said);
             let last = ready.take();
             match (taken, last) {
-                (Ok(Some((seen, run))), Some(Ready { terms, start: Ok(gate), .. })) => {
+                (Ok((Some((seen, run)), _)), Some(Ready { terms, start: Ok(gate), .. })) => {
                     let (lock, profile) = (terms.lock, Some(profile.to_owned()));
                     let (task, since, told) = (seen.task.id.clone(), self.here.now, Arc::clone(told));
                     let work = Work { gate, task, run, lock, profile, since, told };
                     return self.harness(work, asked.ttl).map(Some);
                 }
-                (Ok(Some((seen, run))), Some(Ready { start: Err(why), .. })) => {
+                (Ok((Some((seen, run)), _)), Some(Ready { start: Err(why), .. })) => {
                     self.cannot_start(&seen, run, &why)?;
                     failed.insert(seen.task.id.clone());
                 }
                 (other, last) => {
                     let nth = last.as_ref().map(|l| (l.seen.task.id.clone(), l.nth));
                     drop(last.map(Ready::end));
-                    other?;
-                    let Some(seen) = offered else { break };
+                    let Some(seen) = other?.1 else { break };
                     if nth.as_ref().is_some_and(|(id, _)| *id != seen.task.id) {
                         lost += 1;
                         continue;
@@ -404,9 +402,11 @@ impl Hand<'_> {
         options.append(true).create(true).mode(0o600).custom_flags(flags);
         let file = options.open(begun.as_ref().unwrap_or(&path)).map_err(at(&path))?;
         plain(&path, &file.metadata().map_err(at(&path))?)?;
-        // Not by the file that the command writes to: what it leaves in the background would keep the next worker out.
-        let held = named.map(|path| options.open(path).map_err(at(path))).transpose()?;
-        held.as_ref().map_or(Ok(()), |held| alone(&path, held))?;
+        // By the file that the command writes to: a `kill -9` of this process does not end the command.
+        let held = named.map(|_| file.try_clone().map(Inherited).map_err(at(&path))).transpose()?;
+        if held.as_ref().is_some_and(|held| !exclusive::hold(&held.0)) {
+            return Err(taken(&path, &self.here.host.lockers(&path)));
+        }
         let about = file.metadata().map_err(at(&path))?;
         Ok(Some((file, Log { path, from: about.len(), inode: about.ino(), begun, _held: held })))
     }
@@ -645,7 +645,8 @@ impl Hand<'_> {
     fn pause(&mut self, unwritten: &Unwritten) {
         std::thread::sleep(match (self.board.is_shared(), unwritten.is_said) {
             (true, _) => AGAIN,
-            (false, true) => SELDOM,
+            // Not each second while it is away for long; no later than a supervisor waits for an end.
+            (false, true) => (unwritten.began.elapsed() / 20).clamp(SELDOM, AGAIN),
             (false, false) => LOOK,
         });
         self.reopen();
@@ -657,6 +658,21 @@ impl Hand<'_> {
         let seen = self.see(work)?;
         if !work.holds(&seen) {
             let said = &seen.task.status;
+            let its = seen.runs.iter().find(|r| Some(r.id) == work.run);
+            let lost = match its.map(|r| r.outcome.as_deref()) {
+                // An older copy of the board lies in its place.
+                None => Some("its attempt is not on the board any more".to_owned()),
+                // By others, to whom its worker looked dead.
+                Some(Some(end @ ("crashed" | "reclaimed" | "rate_limited" | "timed_out" | "gave_up"))) => {
+                    Some(format!("its attempt was recorded as {end} before"))
+                }
+                Some(None) if *said == Status::Running => Some("another worker has its task".to_owned()),
+                Some(_) => None,
+            };
+            if let Some(lost) = lost {
+                let how = how_ended(status);
+                return Err(refused(id, format!("{how}; {lost}, so this end is not recorded; it is {said}")));
+            }
             let json = json!({"task": id, "run": work.run, "ended": "by_itself", "status": said, "exit_code": status.code()});
             return self.answer(&json, &format!("{id} is {said}, as its worker said\n"));
         }
@@ -730,7 +746,7 @@ impl Hand<'_> {
         }
         let seen = self.see(work)?;
         if !work.holds(&seen) {
-            return Err(refused(&id, format!("stopped; it is {}, as its worker said", seen.task.status)));
+            return Err(refused(&id, format!("stopped; it was {} before", seen.task.status)));
         }
         let how = "worker stopped with its harness (board run)";
         self.settle(work, |hand, seen| {
@@ -962,14 +978,12 @@ fn plain(path: &Path, there: &fs::Metadata) -> Result<()> {
     Err(Error::new(Kind::Usage, format!("--log {}", path.display()), "not a plain file"))
 }
 
-/// Refuses a log that another worker writes to: whose words are whose could not be told.
-fn alone(path: &Path, log: &File) -> Result<()> {
-    if exclusive::hold(log) {
-        return Ok(());
-    }
-    let what = "another worker writes to this file; nothing was started";
-    let hint = "give each worker its own --log, or none: then each task has its own";
-    Err(Error::new(Kind::Busy, format!("--log {}", path.display()), what).hint(hint))
+/// Why a log is refused that another worker writes to: whose words are whose could not be told.
+fn taken(path: &Path, by: &[i64]) -> Error {
+    let by = by.first().map_or_else(String::new, |pid| format!(" (process {pid})"));
+    let what = format!("another worker writes to this file{by}; nothing was started");
+    let hint = "wait for its end, or give each worker its own --log, or none: then each task has its own";
+    Error::new(Kind::Busy, format!("--log {}", path.display()), what).hint(hint)
 }
 
 /// Refuses a command that cannot be started, before anything is claimed for it: each ready task would fail on it, one after the other.
@@ -1021,7 +1035,11 @@ fn grouped(mut command: Command, line: &[OsString]) -> std::io::Result<Child> {
 fn is_waited_for(line: &[OsString]) -> Result<()> {
     let is_setsid = |word: &OsString| Path::new(word).file_name() == Some(OsStr::new("setsid"));
     let options = line.iter().skip_while(|word| !is_setsid(word)).skip(1).map(|word| word.as_bytes());
-    let forks = |option: &[u8]| option == b"--fork" || !option.starts_with(b"--") && option.contains(&b'f');
+    // A long option may be shortened, to `--f`.
+    let forks = |option: &[u8]| match option.strip_prefix(b"--") {
+        Some(long) => !long.is_empty() && b"fork".starts_with(long),
+        None => option.contains(&b'f'),
+    };
     if !options.take_while(|word| word.starts_with(b"-")).any(forks) {
         return Ok(());
     }

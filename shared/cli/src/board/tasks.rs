@@ -34,7 +34,7 @@ impl Hand<'_> {
             parents.push(self.look(id)?.task.clone());
         }
         if let Some(there) = add.key.as_deref().map(|k| self.board.with_key(k)).transpose()?.flatten() {
-            return self.answer(&json!({"task": there, "added": false}), &format!("{there}\n"));
+            return self.there(&there);
         }
         let workspace = add.workspace.as_deref().map(work::folder).transpose()?;
         let waits = parents.iter().any(|p| p.status != Status::Done);
@@ -53,6 +53,7 @@ impl Hand<'_> {
         };
         let parents: Vec<String> = parents.into_iter().map(|p| p.id).collect();
         let changes = hermes::created(status.clone(), task, &parents, &self.trail("add"));
+        let mut outcome = Outcome::Planned;
         for _ in 0..4 {
             let id = format!("t_{}", random_hex());
             match self.apply(&id, None, changes.clone())? {
@@ -61,16 +62,26 @@ impl Hand<'_> {
                     return self.answer(&json, &format!("{id}\n"));
                 }
                 // An id that is taken by chance: another one. A key that was taken meanwhile: that task.
-                _ => {
+                other => {
                     if let Some(there) =
                         add.key.as_deref().map(|k| self.board.with_key(k)).transpose()?.flatten()
                     {
-                        return self.answer(&json!({"task": there, "added": false}), &format!("{there}\n"));
+                        return self.there(&there);
                     }
+                    outcome = other;
                 }
             }
         }
-        Err(Error::new(Kind::Bug, "board add", "found no free task id"))
+        match outcome {
+            Outcome::Refused { why } => Err(refused("board add", why)),
+            _ => Err(Error::new(Kind::Bug, "board add", "found no free task id")),
+        }
+    }
+
+    /// The task that has the key already.
+    fn there(&mut self, id: &str) -> Result<u8> {
+        let status = self.look(id)?.task.status.clone();
+        self.answer(&json!({"task": id, "added": false, "status": status}), &format!("{id}\n"))
     }
 
     fn body(&self, add: &Add) -> Result<String> {

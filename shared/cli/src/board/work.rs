@@ -23,6 +23,9 @@ use config::span;
 /// Hermes' kind of a workspace that is a folder which was there before.
 pub(super) const DIR: &str = "dir";
 
+/// Newest attempts that are asked whose they are.
+const LATELY: u32 = 500;
+
 /// A folder as the board names it: whole, and there.
 ///
 /// # Errors
@@ -47,6 +50,9 @@ pub(super) struct Harness<'a> {
     /// The file that takes what the worker prints.
     pub(super) output: Option<&'a Path>,
 }
+
+/// A task that was taken, and the run that it opened.
+type Taken = (Detail, Option<i64>);
 
 /// What a claim says beside the task that it takes. It is found out before the board is locked: git may take seconds.
 pub(super) struct Terms {
@@ -122,19 +128,9 @@ impl Hand<'_> {
         let mut terms: Option<Terms> = None;
         let (mut living, mut said) = (Living::default(), BTreeSet::new());
         loop {
-            let (mut offered, mut passed) = (None, Vec::new());
-            let taken = self.take_next(&whose, Begin::At(0), &mut |seen| match &terms {
-                _ if living.is_at_work_on(seen) => {
-                    passed.push(seen.task.id.clone());
-                    Answer::Next
-                }
-                Some(terms) if terms.are_for(seen) && living.knows(seen) => terms.take(seen),
-                _ => {
-                    offered = Some(seen.clone());
-                    Answer::Stop
-                }
+            let (taken, offered) = self.take_next(&whose, Begin::At(0), &living, &mut said, &|seen| {
+                terms.as_ref().filter(|terms| terms.are_for(seen)).map(|terms| terms.take(seen))
             })?;
-            self.passed_over(&passed, &living, &mut said);
             match (taken, offered) {
                 (Some((seen, run)), _) => return self.claimed(&seen, run),
                 (None, Some(seen)) if !living.knows(&seen) => {
@@ -155,17 +151,48 @@ impl Hand<'_> {
         Ok(names)
     }
 
-    /// Takes the next free task of these profiles, as [`board::Board::take_next`] offers it. Gives it with the run that it opened.
+    /// Whether any task of the board is this profile's, or it worked on one lately.
+    pub(super) fn knows(&mut self, profile: &str) -> Result<bool> {
+        let is_its = |t: &Task| is_of(t, profile);
+        // First what tells it of nearly all that have a name: what is done may be much.
+        Ok(self.board.glance(&Status::OPEN)?.iter().any(is_its)
+            || self
+                .board
+                .recent_runs(LATELY)?
+                .iter()
+                .any(|(_, run)| run.profile.as_deref().is_some_and(|name| is_of_profile(name, profile)))
+            || self.board.glance(&[Status::Done, Status::Archived])?.iter().any(is_its))
+    }
+
+    /// Takes the next free task of these profiles, as [`board::Board::take_next`] offers it. Passes over what a process still works on, and says
+    /// so. `answer`: `None` to a task that is to be got ready for first, which is given too.
     pub(super) fn take_next(
         &mut self,
         of: &[Option<&str>],
         begin: Begin<'_>,
-        answer: &mut dyn FnMut(&Detail) -> Answer,
-    ) -> Result<Option<(Detail, Option<i64>)>> {
+        living: &Living,
+        said: &mut BTreeSet<(String, i64)>,
+        answer: &dyn Fn(&Detail) -> Option<Answer>,
+    ) -> Result<(Option<Taken>, Option<Detail>)> {
+        let (mut offered, mut passed) = (None, Vec::new());
         let patience = self.config.board.busy_timeout;
-        match self.board.take_next(self.here.now, of, begin, patience, answer)? {
-            None => Ok(None),
-            Some((seen, Outcome::Applied { run })) => Ok(Some((seen, run))),
+        let taken =
+            self.board.take_next(self.here.now, of, begin, patience, &mut |seen| match answer(seen) {
+                Some(Answer::Next) => Answer::Next,
+                _ if living.is_at_work_on(seen) => {
+                    passed.push(seen.task.id.clone());
+                    Answer::Next
+                }
+                Some(answer) if living.knows(seen) => answer,
+                _ => {
+                    offered = Some(seen.clone());
+                    Answer::Stop
+                }
+            });
+        self.passed_over(&passed, living, said);
+        match taken? {
+            None => Ok((None, offered)),
+            Some((seen, Outcome::Applied { run })) => Ok((Some((seen, run)), None)),
             Some((seen, other)) => Err(no_claim(&seen, &other)),
         }
     }

@@ -24,6 +24,9 @@ pub(crate) struct Abort {
 
 impl Coord<'_> {
     pub(super) fn abort(&mut self, args: &Abort) -> Result<u8> {
+        if let Some(seen) = self.begun_only(&args.target) {
+            return self.abort_begun(&seen, args.reason.as_deref());
+        }
         let meant = self.meant(&args.target)?;
         if let Some(m) = meant.mapping.as_ref().filter(|m| m.runtime.headless().is_some()) {
             return self.abort_worker(m, args.reason.as_deref());

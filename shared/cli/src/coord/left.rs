@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::{Coord, PAUSE, SETTLE};
-use coord::{Mapping, Message, Sense as _, Silence};
+use coord::{Mapping, Message, Silence};
 use host::Orphan;
 
 /// Most processes that are named.
@@ -15,13 +15,17 @@ impl Coord<'_> {
     /// What still runs in the working tree of a session that has ended or was stopped, once what was just ending has had its time. Of a
     /// session on another host nothing is seen.
     pub(super) fn left_in_tree(&self, m: &Mapping) -> Vec<Orphan> {
-        let host = &self.hand.here.host;
+        match self.hand.here.host.is_here(&m.host) {
+            true => self.left_in(Path::new(&m.directory)),
+            false => Vec::new(),
+        }
+    }
+
+    /// The same of a working tree on this host.
+    pub(super) fn left_in(&self, tree: &Path) -> Vec<Orphan> {
         let until = Instant::now() + SETTLE;
         loop {
-            let left = match host.is_here(&m.host) {
-                true => host.left_inside(Path::new(&m.directory)),
-                false => Vec::new(),
-            };
+            let left = self.hand.here.host.left_inside(tree);
             if left.is_empty() || Instant::now() >= until {
                 return left;
             }

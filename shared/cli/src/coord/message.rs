@@ -14,7 +14,7 @@ use super::stop::{End, stop};
 use super::{Coord, Meant, message_id, millis, refused, say, silent};
 use base::error::{Error, Kind, Result};
 use base::quote;
-use coord::{Mapping, Prompt, Sense as _};
+use coord::{Mapping, Prompt};
 
 #[derive(Debug, Args)]
 pub(crate) struct Say {

@@ -27,10 +27,7 @@ use base::hash::Fnv;
 use board::{Detail, Duty, EventKind, Mode, hermes, is_task_id};
 use coord::opencode::Opencode;
 use coord::opencode::rest::{Address, Server};
-use coord::{
-    Act as _, Answer, Coordinator, Mapping, MappingStatus, Operation, Prompt, Sense, SessionId, Silence,
-    mapping,
-};
+use coord::{Answer, Coordinator, Mapping, MappingStatus, Operation, Prompt, SessionId, Silence, mapping};
 use logs::cache::Cache;
 use ops::pass;
 use ops::report;

@@ -12,7 +12,7 @@ use crate::board::speaker;
 use base::error::{Error, Kind, Result};
 use base::quote;
 use card::Blocker;
-use coord::{Coordinator, Mapping, Operation, Prompt, Sense as _, State};
+use coord::{Coordinator, Mapping, Operation, Prompt, State};
 use policy::cards::worker_card::{Asked, Said};
 
 /// Messages of a coordinator among which the same one is looked for.

@@ -10,23 +10,25 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Value, json};
 
 use super::message::again::{Claim, taken_again};
 use super::worktree::{Made, tree_and_branch, with_left};
 use super::{Coord, arrived, message_id, millis, refused, silent, utf8, warn};
 use crate::board::speaker;
+use crate::one_of;
 use base::error::{Error, Kind, Result};
 use board::hermes::Decider;
 use board::{BoardId, Change, Detail, EventKind, HandOver, NewTask, Outcome, Place, RunRef, Status, hermes};
 use config::span;
 use coord::mapping::{self, Spawned};
 use coord::opencode::rest::Server;
-use coord::{Act as _, Mapping, NewSession, Prompt, Role, Runtime, Sense as _, SessionId, Silence};
+use coord::{Mapping, NewSession, Prompt, Role, Runtime, SessionId, Silence};
+use host::Witness;
 use policy::worktree_note::{TreeNote, beside};
 
-pub(super) use order::{Again, Order, Repo, lost};
+pub(super) use order::{Again, Order, Repo, gone, lost};
 
 use order::Begin;
 
@@ -36,9 +38,9 @@ pub(crate) struct Spawn {
     #[arg(long, value_name = "ID")]
     task: Option<String>,
     /// Run the session with this
-    #[arg(long, value_enum, default_value_t = Named::Opencode)]
-    runtime: Named,
-    /// Work on this branch [default: wt/ and the task's id]
+    #[arg(long, default_value_t = Runtime::Opencode, value_parser = one_of(&Runtime::ALL, how))]
+    runtime: Runtime,
+    /// Work on this branch; a new one begins at the HEAD of the folder of --repo [default: wt/ and the task's id]
     #[arg(long, value_name = "BRANCH")]
     branch: Option<String>,
     /// Name the folder below .worktrees of the repository [default: the task's id]
@@ -56,7 +58,7 @@ pub(crate) struct Spawn {
     /// Set the coordinator of the new session: a session, person:NAME or script:NAME
     #[arg(long, value_name = "WHO")]
     parent: Option<String>,
-    /// Work in the repository of this folder [default: the current folder]
+    /// Work in the repository of this folder [default: the folder of the task, else the current folder]
     #[arg(long, value_name = "DIR")]
     repo: Option<PathBuf>,
     /// More arguments for the command of claude or codex, such as its permissions
@@ -67,29 +69,16 @@ pub(crate) struct Spawn {
 impl Spawn {
     /// Whether its session is a command of this host, and no session of a server.
     pub(super) fn is_a_command(&self) -> bool {
-        Runtime::from(self.runtime).headless().is_some()
+        self.runtime.headless().is_some()
     }
 }
 
-/// A runtime as it is named on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Named {
-    /// opencode, on the server of --server
-    Opencode,
-    /// Claude Code, as a command: claude -p
-    Claude,
-    /// Codex, as a command: codex exec
-    Codex,
-}
-
-impl From<Named> for Runtime {
-    fn from(named: Named) -> Runtime {
-        match named {
-            Named::Opencode => Runtime::Opencode,
-            Named::Claude => Runtime::Claude,
-            Named::Codex => Runtime::Codex,
-        }
-    }
+fn how(runtime: Runtime) -> Option<&'static str> {
+    Some(match runtime {
+        Runtime::Opencode => "opencode, on the server of --server",
+        Runtime::Claude => "Claude Code, as a command: claude -p",
+        Runtime::Codex => "Codex, as a command: codex exec",
+    })
 }
 
 /// What was made so far.
@@ -351,7 +340,7 @@ impl Coord<'_> {
             server,
             host: self.hand.here.host.facts().hostname.clone(),
             directory: utf8(&order.place)?.to_owned(),
-            branch: Some(order.branch.clone()),
+            branch: Some(order.branch.clone()).filter(|branch| !branch.is_empty()),
         };
         let mut trail = self.hand.trail("spawn");
         trail.more.extend(tree_fact(self.hand.board.id(), &order.place));

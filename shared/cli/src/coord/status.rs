@@ -15,7 +15,7 @@ use base::time::Time;
 use config::Detect;
 use config::span::seconds;
 use coord::opencode::rest::{Address, Server};
-use coord::{Mapping, MappingStatus, Message, OtherState, Role, Sense as _, SessionId, Silence, State};
+use coord::{Mapping, MappingStatus, Message, OtherState, Role, SessionId, Silence, State};
 use host::Life;
 use policy::attempts::worker::AtWork;
 

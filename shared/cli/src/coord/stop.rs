@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::{NEWEST, PAUSE, SETTLE, millis};
 use coord::opencode::rest::Server;
-use coord::{Act as _, Answer, Message, Role, Sense as _, SessionId, State};
+use coord::{Answer, Message, Role, SessionId, State};
 
 /// How long a prompt may lie in a session before its server says that it works on it, in milliseconds. Seen of 1.18.33: 2.5 s.
 const TAKEN_UP: u64 = 4_000;

@@ -23,13 +23,18 @@ const MAX_WHY: usize = 400;
 /// Where working trees are put, below the top of the repository's first one.
 const FOLDER: &str = ".worktrees";
 
+/// What git says of a folder that is in no repository.
+pub(super) const NO_REPOSITORY: &str = "not a git repository";
+
 /// Longest that another spawn may look at a folder before it takes its task, or finds it taken.
 const LOOKS_LAST: Duration = Duration::from_secs(10);
 
 /// A repository, by the top folder of its first working tree.
 pub(super) struct Repo {
     git: PathBuf,
-    top: PathBuf,
+    pub(super) top: PathBuf,
+    /// Where a new branch begins: the working tree, or a folder in it, that was asked for.
+    from: PathBuf,
 }
 
 /// What stands at the place of a working tree.
@@ -122,7 +127,7 @@ impl Repo {
     pub(super) fn find(from: &Path) -> Result<Repo> {
         let at = from.display();
         let program = git().map_err(|why| Error::new(Kind::Partial, "git", why))?;
-        let repo = Repo { git: program, top: from.to_owned() };
+        let repo = Repo { git: program, top: from.to_owned(), from: from.to_owned() };
         let listed = repo
             .run(&["worktree", "list", "--porcelain", "-z"])
             .map_err(|why| refused(&at.to_string(), why))?;
@@ -137,6 +142,22 @@ impl Repo {
         Ok(repo)
     }
 
+    /// The top folder of the repository that made a tree, by the path of the tree alone.
+    pub(super) fn above_tree(place: &Path) -> Option<PathBuf> {
+        let top = place.parent().filter(|folder| folder.ends_with(FOLDER))?.parent()?;
+        top.is_dir().then(|| top.to_owned())
+    }
+
+    /// The same, where a new branch begins at its first working tree.
+    pub(super) fn at_top(self) -> Repo {
+        Repo { from: self.top.clone(), ..self }
+    }
+
+    /// Whether it made this folder for a session.
+    pub(super) fn has_made(&self, folder: &Path) -> bool {
+        real(folder).starts_with(real(&self.top.join(FOLDER)))
+    }
+
     /// The place of a working tree of this name.
     pub(super) fn place(&self, name: &str) -> Result<PathBuf> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
@@ -145,6 +166,18 @@ impl Repo {
                 .hint("letters, digits, dots, _ and -, at most 100"));
         }
         Ok(real(&self.top.join(FOLDER)).join(name))
+    }
+
+    /// The branch of a working tree that is there, empty where it is on none; `None` where the repository has no such tree.
+    pub(super) fn branch_at(&self, place: &Path) -> Option<String> {
+        let listed = self.run(&["worktree", "list", "--porcelain", "-z"]).ok().filter(|_| place.is_dir())?;
+        let is_it = |tree: &&str| {
+            let path = tree.strip_prefix("worktree ").and_then(|rest| rest.split('\0').next());
+            path.is_some_and(|path| is_same(Path::new(path), place))
+        };
+        let tree = listed.split("\0\0").find(is_it)?;
+        let branch = tree.split('\0').find_map(|line| line.strip_prefix("branch refs/heads/"));
+        Some(branch.unwrap_or_default().to_owned())
     }
 
     /// What is to be done for a tree of this branch at this place. Changes nothing.
@@ -165,7 +198,8 @@ impl Repo {
             match (is_same(Path::new(path), place), on) {
                 (true, true) if place.is_dir() => return Ok(Plan::Use),
                 (true, false) => {
-                    return Err(refused(&at, format!("is a working tree of another branch than {branch}")));
+                    return Err(refused(&at, format!("is a working tree of another branch than {branch}"))
+                        .hint("give its branch with --branch, or another --name"));
                 }
                 (false, true) => elsewhere = Some(path.to_owned()),
                 _ => {}
@@ -236,8 +270,8 @@ impl Repo {
     /// Makes a branch. Git refuses one that is there: only what this made is this spawn's, and not what a person or another spawn made
     /// since the plan.
     fn begin(&self, branch: &str, made: &mut Made) -> std::result::Result<(), Reason> {
-        let at = self.run(&["rev-parse", "--verify", "HEAD^{commit}"])?;
-        self.run(&["branch", branch, "HEAD"])?;
+        let at = self.run_in(&self.from, &["rev-parse", "--verify", "HEAD^{commit}"])?;
+        self.run(&["branch", branch, at.trim()])?;
         made.branch_at = Some(at.trim().to_owned());
         Ok(())
     }
@@ -285,8 +319,12 @@ impl Repo {
 
     /// Runs git in the repository; its last words where it fails.
     fn run(&self, args: &[&str]) -> std::result::Result<String, Reason> {
+        self.run_in(&self.top, args)
+    }
+
+    fn run_in(&self, folder: &Path, args: &[&str]) -> std::result::Result<String, Reason> {
         let mut command = Command::new(&self.git);
-        command.arg("-C").arg(&self.top).args(args).stdin(Stdio::null());
+        command.arg("-C").arg(folder).args(args).stdin(Stdio::null());
         // A caller that is a hook of git itself has these set, to another repository.
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"] {
             command.env_remove(name);
@@ -341,7 +379,8 @@ mod tests {
     #[test]
     fn a_folder_that_could_not_be_filled_is_taken_away() {
         let top = tempfile::tempdir().unwrap();
-        let repo = Repo { git: git().unwrap(), top: top.path().to_owned() };
+        let top_of = top.path().to_owned();
+        let repo = Repo { git: git().unwrap(), from: top_of.clone(), top: top_of };
         let folder = top.path().join(FOLDER);
         let place = folder.join("x".repeat(300));
         let makes = || repo.make(&Plan::Make, &place, "x", false).unwrap_err();
@@ -357,7 +396,8 @@ mod tests {
     /// A repository with one commit.
     fn repository(top: &Path) -> Repo {
         std::fs::create_dir_all(top).unwrap();
-        let repo = Repo { git: git().unwrap(), top: top.canonicalize().unwrap() };
+        let top = top.canonicalize().unwrap();
+        let repo = Repo { git: git().unwrap(), from: top.clone(), top };
         repo.run(&["init", "--quiet"]).unwrap();
         commit(&repo, "one");
         repo

@@ -8,10 +8,11 @@ use rustix::fs::{Access, AtFlags, CWD};
 
 use super::super::env;
 use super::super::told::Books;
+use ::coord::{Operation, Runtime};
 use base::error::{Kind, Result};
 use base::time::Time;
 use board::several_hosts::{self, Duty};
-use board::{self, BoardId, EventKind, Mode};
+use board::{self, BoardId, Event, EventKind, Mode};
 use config::span::seconds;
 use config::{Config, Loaded};
 use host::Split;
@@ -35,11 +36,17 @@ pub(super) type Origin = String;
 /// How far back spawned sessions are looked for: seconds, and events of a board.
 const SPAWNED_LATELY: (i64, u32) = (30 * 86_400, 200_000);
 
-/// Whether sessions were spawned for tasks of a board in the last 30 days. A board that cannot be read says nothing.
+/// Whether sessions that `coord detect` looks at were spawned for tasks of a board in the last 30 days. A board that cannot be read says
+/// nothing.
 pub(crate) fn spawns(id: &BoardId, config: &Config, now: Time) -> bool {
     let board = board::open(id, Mode::Look, config.board.busy_timeout);
     let turns = board.and_then(|mut board| board.turns(now.plus(-SPAWNED_LATELY.0), SPAWNED_LATELY.1));
-    turns.is_ok_and(|all| all.iter().any(|(_, e)| e.kind == EventKind::SessionSpawned))
+    let is_looked_at = |e: &Event| {
+        let runtime =
+            e.payload.get("runtime").map_or(Some(Runtime::default()), |r| Runtime::named(r.as_str()?));
+        runtime.is_some_and(|r| r.lacks(Operation::Detect).is_none())
+    };
+    turns.is_ok_and(|all| all.iter().any(|(_, e)| e.kind == EventKind::SessionSpawned && is_looked_at(e)))
 }
 
 /// Whether this user may write there.
@@ -60,7 +67,8 @@ pub(super) fn unit_settings() -> Option<UnitSettings> {
 pub(super) fn config(loaded: &Result<Loaded>) -> ConfigSeen {
     let Ok(loaded) = loaded else {
         let e = loaded.as_ref().err().cloned();
-        return ConfigSeen { loaded: e.map_or(Ok((0, Vec::new())), Err), shared: Vec::new() };
+        let loaded = e.map_or(Ok((0, Vec::new())), Err);
+        return ConfigSeen { loaded, shared: Vec::new(), ignored: Vec::new() };
     };
     let set = loaded.origin.values().filter(|from| *from != "default");
     let from: BTreeSet<&String> = set.clone().collect();
@@ -68,6 +76,7 @@ pub(super) fn config(loaded: &Result<Loaded>) -> ConfigSeen {
     ConfigSeen {
         loaded: Ok((set.count(), from.iter().map(|f| (*f).clone()).collect())),
         shared: files.filter_map(|f| Some((f.to_path_buf(), shared(f)?))).collect(),
+        ignored: config::ignored(&std::env::vars_os().collect(), &loaded.config),
     }
 }
 

@@ -14,12 +14,11 @@ mod rows;
 mod tests;
 mod waits;
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::State;
 use super::evidence::{Evidence, Message, Rows};
+use base::named_enum::named_enum;
 use base::quote;
 use base::time::Time;
 use config::Detect;
@@ -28,72 +27,35 @@ use logs::session::Millis;
 /// Most bytes of what an agent or a provider said that stand in what a detector says.
 const MAX_SAID: usize = 160;
 
-/// What can be wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Kind {
-    /// The model writes calls that nobody can use.
-    ModelDegradation,
-    /// Many tool calls failed lately.
-    HighErrorCount,
-    /// It is the model's turn, and nothing comes.
-    SessionStall,
-    /// A tool runs for longer than it may.
-    ToolLong,
-    /// A person was asked, and did not answer yet.
-    WaitingHuman,
-    /// The server that answered it is gone: nobody goes on with it.
-    SessionOrphaned,
-    /// It was prompted, and nobody took that up.
-    PromptUnanswered,
-    /// Its provider refuses again and again.
-    ProviderPressure,
-    /// Its provider does not accept its credential.
-    Credential,
-    /// It goes round in circles.
-    Runaway,
-    /// Not all can be told of it.
-    NoVerdict,
+named_enum! {
+    /// What can be wrong.
+    pub enum Kind {
+        /// The model writes calls that nobody can use.
+        ModelDegradation = "MODEL_DEGRADATION",
+        /// Many tool calls failed lately.
+        HighErrorCount = "HIGH_ERROR_COUNT",
+        /// It is the model's turn, and nothing comes.
+        SessionStall = "SESSION_STALL",
+        /// A tool runs for longer than it may.
+        ToolLong = "TOOL_LONG",
+        /// A person was asked, and did not answer yet.
+        WaitingHuman = "WAITING_HUMAN",
+        /// The server that answered it is gone: nobody goes on with it.
+        SessionOrphaned = "SESSION_ORPHANED",
+        /// It was prompted, and nobody took that up.
+        PromptUnanswered = "PROMPT_UNANSWERED",
+        /// Its provider refuses again and again.
+        ProviderPressure = "PROVIDER_PRESSURE",
+        /// Its provider does not accept its credential.
+        Credential = "CREDENTIAL",
+        /// It goes round in circles.
+        Runaway = "RUNAWAY",
+        /// Not all can be told of it.
+        NoVerdict = "NO_VERDICT",
+    }
 }
 
 impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 11] = [
-        Kind::ModelDegradation,
-        Kind::HighErrorCount,
-        Kind::SessionStall,
-        Kind::ToolLong,
-        Kind::WaitingHuman,
-        Kind::SessionOrphaned,
-        Kind::PromptUnanswered,
-        Kind::ProviderPressure,
-        Kind::Credential,
-        Kind::Runaway,
-        Kind::NoVerdict,
-    ];
-
-    /// Its word on boards and in reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Kind::ModelDegradation => "MODEL_DEGRADATION",
-            Kind::HighErrorCount => "HIGH_ERROR_COUNT",
-            Kind::SessionStall => "SESSION_STALL",
-            Kind::ToolLong => "TOOL_LONG",
-            Kind::WaitingHuman => "WAITING_HUMAN",
-            Kind::SessionOrphaned => "SESSION_ORPHANED",
-            Kind::PromptUnanswered => "PROMPT_UNANSWERED",
-            Kind::ProviderPressure => "PROVIDER_PRESSURE",
-            Kind::Credential => "CREDENTIAL",
-            Kind::Runaway => "RUNAWAY",
-            Kind::NoVerdict => "NO_VERDICT",
-        }
-    }
-
-    /// The kind of this word.
-    pub fn named(word: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.as_str() == word)
-    }
-
     /// How bad it is; `None` for what is not a fault of the session.
     pub fn severity(self) -> Option<Severity> {
         match self {
@@ -111,31 +73,15 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// How bad something is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Worth knowing.
-    Low,
-    /// The operator should look.
-    Medium,
-    /// It will not come right by itself.
-    High,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Severity::Low => "low",
-            Severity::Medium => "medium",
-            Severity::High => "high",
-        })
+named_enum! {
+    /// How bad something is.
+    pub enum Severity {
+        /// Worth knowing.
+        Low = "low",
+        /// The operator should look.
+        Medium = "medium",
+        /// It will not come right by itself.
+        High = "high",
     }
 }
 

@@ -13,7 +13,7 @@ use super::rows::listed;
 use super::store::Store;
 use crate::detect::{Judge, Kind, Verdict};
 use crate::evidence::{Evidence, Rows, Stream};
-use crate::{Answer, Gate, Mapping, Sense, SessionId, Silence, State};
+use crate::{Answer, Gate, Mapping, SessionId, Silence, State};
 use base::error::{Error, Result};
 use base::time::Time;
 use config::Detect;
@@ -132,7 +132,7 @@ fn is_over(until: Option<Instant>) -> bool {
 }
 
 /// Why a session is not the one of this mapping, by its server's own word.
-fn stranger(server: &dyn Sense, mapping: &Mapping) -> Option<String> {
+fn stranger(server: &Server, mapping: &Mapping) -> Option<String> {
     match server.session(&mapping.session) {
         Ok(s) if s.task.as_deref() == Some(&mapping.task) && s.run == mapping.run => None,
         Ok(_) => Some("its server knows it as the session of something else".into()),

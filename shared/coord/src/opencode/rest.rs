@@ -19,8 +19,7 @@ use ureq::unversioned::transport::TcpConnector;
 use ureq::{Agent, Body, RequestBuilder};
 
 use crate::{
-    Act, Answer, Gate, Message, NewSession, OtherState, Prompt, Role, Sense, Session, SessionId, Silence,
-    State,
+    Answer, Gate, Message, NewSession, OtherState, Prompt, Role, Session, SessionId, Silence, State,
 };
 use base::clip::clip;
 use base::quote;
@@ -165,8 +164,13 @@ impl Server {
     }
 }
 
-impl Sense for Server {
-    fn health(&self) -> Answer<String> {
+/// What can be asked of it.
+impl Server {
+    /// The version of the runtime, if it answers and says it is well.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn health(&self) -> Answer<String> {
         let said = self.get("/global/health", &[])?;
         match (said.get("healthy").and_then(Value::as_bool), said.get("version").and_then(Value::as_str)) {
             (Some(true), Some(version)) => Ok(clip(version, 40).to_owned()),
@@ -175,7 +179,11 @@ impl Sense for Server {
         }
     }
 
-    fn states(&self, directory: &Path) -> Answer<BTreeMap<SessionId, State>> {
+    /// The state of every session that is under way in this directory. One that is not named is [`State::Absent`].
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub fn states(&self, directory: &Path) -> Answer<BTreeMap<SessionId, State>> {
         let said = self.get("/session/status", &[("directory", utf8(directory)?)])?;
         let Value::Object(all) = said else { return Err(odd("the states of its sessions")) };
         Ok(all
@@ -184,34 +192,67 @@ impl Sense for Server {
             .collect())
     }
 
-    fn session(&self, id: &SessionId) -> Answer<Session> {
+    /// The state of one session of this directory.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub fn state(&self, id: &SessionId, directory: &Path) -> Answer<State> {
+        Ok(self.states(directory)?.remove(id).unwrap_or(State::Absent))
+    }
+
+    /// One session.
+    ///
+    /// # Errors
+    /// It cannot be asked, or knows no such session.
+    pub fn session(&self, id: &SessionId) -> Answer<Session> {
         session_of(&self.get(&format!("/session/{id}"), &[])?).ok_or_else(|| odd("a session"))
     }
 
-    fn sessions(&self, directory: &Path) -> Answer<Vec<Session>> {
+    /// Every session of a directory, as far as the server lists them.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub fn sessions(&self, directory: &Path) -> Answer<Vec<Session>> {
         let said = self.get("/session", &[("directory", utf8(directory)?)])?;
         let all = said.as_array().ok_or_else(|| odd("its sessions"))?;
         Ok(all.iter().filter_map(session_of).collect())
     }
 
-    fn children(&self, id: &SessionId) -> Answer<Vec<Session>> {
+    /// Sessions that this one made.
+    ///
+    /// # Errors
+    /// It cannot be asked, or knows no such session.
+    pub fn children(&self, id: &SessionId) -> Answer<Vec<Session>> {
         let said = self.get(&format!("/session/{id}/children"), &[])?;
         let all = said.as_array().ok_or_else(|| odd("a session's children"))?;
         Ok(all.iter().filter_map(session_of).collect())
     }
 
-    fn messages(&self, id: &SessionId, most: u32) -> Answer<Vec<Message>> {
+    /// The newest messages, oldest first, at most `most`.
+    ///
+    /// # Errors
+    /// It cannot be asked, or knows no such session.
+    pub fn messages(&self, id: &SessionId, most: u32) -> Answer<Vec<Message>> {
         Ok(self.raw_messages(id, most)?.iter().filter_map(message_of).collect())
     }
 
-    fn raw_messages(&self, id: &SessionId, most: u32) -> Answer<Vec<Value>> {
+    /// The same, as the server wrote them.
+    ///
+    /// # Errors
+    /// It cannot be asked, or knows no such session.
+    pub fn raw_messages(&self, id: &SessionId, most: u32) -> Answer<Vec<Value>> {
         match self.get(&format!("/session/{id}/message"), &[("limit", &most.to_string())])? {
             Value::Array(all) => Ok(all),
             _ => Err(odd("a session's messages")),
         }
     }
 
-    fn gates(&self, directory: &Path) -> Answer<Vec<Gate>> {
+    /// Questions and permissions of a directory that wait for a person. An entry may be stale: it counts only while its
+    /// tool call still runs.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub fn gates(&self, directory: &Path) -> Answer<Vec<Gate>> {
         let mut gates = Vec::new();
         for path in ["/question", "/permission"] {
             let said = self.get(path, &[("directory", utf8(directory)?)])?;
@@ -222,8 +263,14 @@ impl Sense for Server {
     }
 }
 
-impl Act for Server {
-    fn create(&self, directory: &Path, new: &NewSession<'_>) -> Answer<SessionId> {
+/// What can be done to its sessions. Only `coord` does so, and no watcher. That a call succeeded says nothing; the caller looks
+/// afterwards.
+impl Server {
+    /// Makes a session in a directory, which must exist.
+    ///
+    /// # Errors
+    /// It cannot be asked, or refused.
+    pub fn create(&self, directory: &Path, new: &NewSession<'_>) -> Answer<SessionId> {
         let mut metadata = json!({"board": new.board, "host": new.host});
         if let Some((task, run)) = new.task {
             metadata["task_id"] = json!(task);
@@ -240,7 +287,11 @@ impl Act for Server {
         session_of(&made).map(|s| s.id).ok_or_else(|| odd("the session it made"))
     }
 
-    fn prompt(&self, id: &SessionId, prompt: &Prompt<'_>) -> Answer<()> {
+    /// Says something to a session. A busy one takes it up after its present turn.
+    ///
+    /// # Errors
+    /// It cannot be asked, refused, or knows no such session.
+    pub fn prompt(&self, id: &SessionId, prompt: &Prompt<'_>) -> Answer<()> {
         // The part carries the message's name, so that the same message said twice has one part too.
         let part = format!("prt_{}", prompt.message.trim_start_matches("msg_"));
         let mut body = json!({
@@ -263,14 +314,22 @@ impl Act for Server {
         }
     }
 
-    fn abort(&self, id: &SessionId) -> Answer<()> {
+    /// Asks for the present turn to be stopped. The answer is yes whatever happened.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub fn abort(&self, id: &SessionId) -> Answer<()> {
         match json_of(Ok(self.post(&format!("/session/{id}/abort"), &[], &json!({}))?))? {
             Value::Bool(_) => Ok(()),
             _ => Err(odd("an abort")),
         }
     }
 
-    fn delete(&self, id: &SessionId) -> Answer<()> {
+    /// Removes a session and its messages.
+    ///
+    /// # Errors
+    /// It cannot be asked, refused, or knows no such session.
+    pub fn delete(&self, id: &SessionId) -> Answer<()> {
         let request = self.agent.delete(format!("{}/session/{id}", self.at));
         json_of(self.signed(request).call()).map(|_| ())
     }

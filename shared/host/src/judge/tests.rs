@@ -40,6 +40,7 @@ fn world() -> World {
         hermes_spawned: true,
         birth: None,
         workers: Vec::new(),
+        recorded: Vec::new(),
         namespace: None,
     };
     let facts = HostFacts {

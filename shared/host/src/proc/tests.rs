@@ -194,25 +194,25 @@ fn root() -> &'static Path {
 fn probes_of_real_processes() {
     let mut child = Command::new("sleep").arg("600").env("HERMES_KANBAN_TASK", "t_probe").spawn().unwrap();
     // Until exec the child still shows this test's own command line.
-    let shown = (0..5_000).find_map(|_| match probe(ProcFs::any(root()), pid(&child)) {
+    let shown = (0..5_000).find_map(|_| match ProcFs::any(root()).probe(pid(&child)) {
         Probe::Present(p) if p.command.as_deref() == Some("sleep 600") => Some(p),
         _ => None,
     });
     assert_eq!(shown.unwrap().kin("t_probe", None), Kin::ThisRun);
 
     child.kill().unwrap();
-    wait_for(|| probe(ProcFs::any(root()), pid(&child)) == Probe::Exited);
+    wait_for(|| ProcFs::any(root()).probe(pid(&child)) == Probe::Exited);
     child.wait().unwrap();
-    assert_eq!(probe(ProcFs::any(root()), pid(&child)), Probe::Absent);
+    assert_eq!(ProcFs::any(root()).probe(pid(&child)), Probe::Absent);
 }
 
 #[test]
 fn numbers_that_lead_no_process() {
     for odd in [0, -1, -500, i64::from(i32::MAX) + 1, i64::MAX, i64::MIN] {
-        assert!(matches!(probe(ProcFs::any(root()), odd), Probe::Unclear(_)), "{odd}");
+        assert!(matches!(ProcFs::any(root()).probe(odd), Probe::Unclear(_)), "{odd}");
     }
     // Above the largest pid_max a kernel allows.
-    assert_eq!(probe(ProcFs::any(root()), 4_194_305), Probe::Absent);
+    assert_eq!(ProcFs::any(root()).probe(4_194_305), Probe::Absent);
 
     // A thread's number, which kill(0) takes for a living process.
     let (tell, told) = std::sync::mpsc::channel();
@@ -222,7 +222,7 @@ fn numbers_that_lead_no_process() {
         tell.send(itself.file_name().unwrap().to_str().unwrap().parse::<i64>().unwrap()).unwrap();
         ended.recv().ok();
     });
-    assert_eq!(probe(ProcFs::any(root()), told.recv().unwrap()), Probe::Absent);
+    assert_eq!(ProcFs::any(root()).probe(told.recv().unwrap()), Probe::Absent);
     drop(end);
     thread.join().unwrap();
 
@@ -233,7 +233,7 @@ fn numbers_that_lead_no_process() {
         Command::new("python3").args(["-c", script]).stdout(std::process::Stdio::piped()).spawn().unwrap();
     let leader_pid = pid(&leader);
     let member = String::from_utf8(leader.wait_with_output().unwrap().stdout).unwrap();
-    let free = probe(ProcFs::any(root()), leader_pid);
+    let free = ProcFs::any(root()).probe(leader_pid);
     let member = Pid::from_raw(member.trim().parse().unwrap()).unwrap();
     rustix::process::kill_process(member, rustix::process::Signal::KILL).unwrap();
     assert_eq!(free, Probe::Absent);
@@ -294,7 +294,7 @@ fn a_scan_keeps_what_was_asked_for() {
         fs::write(dir.join("status"), format!("Uid:\t{0}\t{0}\n", getuid().as_raw())).unwrap();
     }
     fs::create_dir(root.path().join("sys")).unwrap();
-    let found = scan(ProcFs::any(root.path()), &BTreeSet::from(["t_1"]));
+    let found = ProcFs::any(root.path()).scan(&BTreeSet::from(["t_1"]));
     let mut pids: Vec<i64> = found.marked.iter().map(|p| p.pid).collect();
     pids.sort_unstable();
     let expected = vec![me, 5_000_011, 5_000_012];
@@ -345,7 +345,7 @@ fn a_process_of_another_board_is_none_of_this_ones() {
     }
     let found = |board: Option<&str>| {
         let board = board.map(|name| Place::File(at(name)));
-        let found = scan(ProcFs { root: root.path(), board: board.as_ref() }, &BTreeSet::from(["t_1"]));
+        let found = ProcFs { root: root.path(), board: board.as_ref() }.scan(&BTreeSet::from(["t_1"]));
         let kin = |p: &Process| p.worker_of() == Some("t_1") || p.kin("t_1", Some(1)) == Kin::ThisRun;
         let mut pids: Vec<i64> = found.marked.iter().filter(|p| kin(p)).map(|p| p.pid - 5_000_000).collect();
         pids.sort_unstable();
@@ -358,7 +358,7 @@ fn a_process_of_another_board_is_none_of_this_ones() {
     assert_eq!(found(Some("b.db")), [13, 14, 15, 16]);
     assert_eq!(found(Some("gone.db")), [11, 12, 13, 14, 15, 16]);
     let board = Place::File(at("a.db"));
-    let unclear = scan(ProcFs { root: root.path(), board: Some(&board) }, &BTreeSet::from(["t_1"])).marked;
+    let unclear = ProcFs { root: root.path(), board: Some(&board) }.scan(&BTreeSet::from(["t_1"])).marked;
     let unclear: Vec<i64> = unclear.iter().filter(|p| p.is_unclear).map(|p| p.pid - 5_000_000).collect();
     assert_eq!(unclear, [16], "and that one is never stopped");
 }
@@ -393,7 +393,7 @@ fn a_process_of_a_board_in_a_server_is_told_by_its_address() {
         std::os::unix::fs::symlink("/", entry.path().join("root")).unwrap();
     }
     let found = |board: Option<Place>, task: &str| {
-        let found = scan(ProcFs { root: root.path(), board: board.as_ref() }, &BTreeSet::from([task]));
+        let found = ProcFs { root: root.path(), board: board.as_ref() }.scan(&BTreeSet::from([task]));
         assert!(found.marked.iter().all(|p| !p.is_unclear));
         let mut pids: Vec<i64> = found.marked.iter().map(|p| p.pid - 5_000_000).collect();
         pids.sort_unstable();
@@ -421,7 +421,7 @@ fn an_environment_that_is_there_a_moment_later_is_read_then() {
     ]);
     let tasks = BTreeSet::from(["t_1"]);
     let veiled = |s: &Scan| s.veiled.iter().map(|v| v.0).collect::<BTreeSet<i64>>();
-    let mut found = scan(ProcFs::any(root.path()), &tasks);
+    let mut found = ProcFs::any(root.path()).scan(&tasks);
     assert_eq!(veiled(&found).len(), 4);
     // One was replaced by the worker, one ended, and the number of one belongs to another process by now.
     fs::write(root.path().join("5000011/environ"), "HERMES_KANBAN_TASK=t_1\0").unwrap();
@@ -430,9 +430,9 @@ fn an_environment_that_is_there_a_moment_later_is_read_then() {
     fs::write(root.path().join("5000013/stat"), stat.replace(" 900 ", " 901 ")).unwrap();
     // Who began before is let be.
     let mut older = found.clone();
-    settle(ProcFs::any(root.path()), &mut older, &tasks, 901);
+    ProcFs::any(root.path()).settle(&mut older, &tasks, 901);
     assert_eq!((veiled(&older).len(), older.marked.len()), (4, 0));
-    settle(ProcFs::any(root.path()), &mut found, &tasks, 900);
+    ProcFs::any(root.path()).settle(&mut found, &tasks, 900);
     assert_eq!(veiled(&found), BTreeSet::from([5_000_014]));
     assert_eq!(found.marked.iter().map(|p| p.pid).collect::<Vec<_>>(), [5_000_011]);
 }
@@ -459,19 +459,19 @@ fn a_pass_without_an_environment_does_not_wait_for_itself_or_who_started_it() {
     let ourselves = |root: &Path| std::os::unix::fs::symlink(me.to_string(), root.join("self")).unwrap();
     let tasks = BTreeSet::from(["t_1"]);
     // A `/proc` of another namespace, in which our number is another process.
-    assert_eq!(scan(ProcFs::any(root.path()), &tasks).veiled.len(), 2);
+    assert_eq!(ProcFs::any(root.path()).scan(&tasks).veiled.len(), 2);
     ourselves(root.path());
-    let mut found = scan(ProcFs::any(root.path()), &tasks);
+    let mut found = ProcFs::any(root.path()).scan(&tasks);
     // Who started us may be in the middle of exec all the same, so that is not known to be nobody's.
     assert_eq!((found.veiled.as_slice(), found.marked.len()), (&[(5_000_021, 900)][..], 0));
     // To wait for it is to look at it again.
     fs::write(root.path().join("5000021/environ"), "HERMES_KANBAN_TASK=t_1\0").unwrap();
-    settle(ProcFs::any(root.path()), &mut found, &tasks, 0);
+    ProcFs::any(root.path()).settle(&mut found, &tasks, 0);
     assert_eq!((found.veiled.len(), found.marked.len()), (1, 0));
     // What hides our own environment from us hides that of a worker, too.
     let hidden = fake(&[(me, 1, "heal", None)]);
     ourselves(hidden.path());
-    assert_eq!(scan(ProcFs::any(hidden.path()), &tasks).veiled, [(me, 900)]);
+    assert_eq!(ProcFs::any(hidden.path()).scan(&tasks).veiled, [(me, 900)]);
 }
 
 #[test]
@@ -484,7 +484,7 @@ fn it_is_looked_at_again_soon_and_for_a_tenth_of_a_second() {
 
 #[test]
 fn a_scan_says_where_it_failed() {
-    let gap = |root: &Path| scan(ProcFs::any(root), &BTreeSet::from(["t_1"])).gap;
+    let gap = |root: &Path| ProcFs::any(root).scan(&BTreeSet::from(["t_1"])).gap;
     let root = fake(&[(11, 1, "sleep", Some("A=1"))]);
     assert!(gap(&root.path().join("nowhere")).unwrap().contains("nowhere"));
     fs::write(root.path().join("11/stat"), "11 (x").unwrap();

@@ -189,14 +189,13 @@ impl Ending {
     }
 
     fn evidence(&self, place: Place, cause: Cause, said: &str) -> Evidence {
-        let can_end = matches!(cause, Cause::RateLimit | Cause::Quota | Cause::Overloaded);
         let stated = || {
             let window = self.window_ends.filter(|end| cause == Cause::Quota && *end > place.at);
             reset_time(said, place.at).or(window)
         };
         Evidence {
             at: Some(place.at),
-            resets: can_end.then(stated).flatten(),
+            resets: cause.can_end().then(stated).flatten(),
             attempt: self.attempt,
             words: words(said, MAX_WORDS),
             ..Evidence::new(cause, place.offset)

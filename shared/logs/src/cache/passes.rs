@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use base::hash::fnv;
 use base::redact;
-use base::time::Time;
+use base::time::{FUTURE, Time};
 use board::{Rule, Step, StepAction};
 
 /// A pass that had something to say, as it is kept.
@@ -104,10 +104,11 @@ pub(super) fn is_news(conn: Option<&Connection>, pass: &Stored) -> bool {
     if !pass.did.is_empty() {
         return true;
     }
-    let sql =
-        "SELECT content FROM passes WHERE board = ?1 AND program = ?2 ORDER BY at DESC, rowid DESC LIMIT 1";
+    let sql = "SELECT content FROM passes WHERE board = ?1 AND program = ?2 AND at <= ?3 ORDER BY at DESC, rowid DESC LIMIT 1";
+    // One of the future, by a clock that was ahead, is not the newest.
+    let until = pass.at.plus(FUTURE).0;
     let read = |conn: &Connection| {
-        conn.prepare(sql)?.query_row([&pass.board, &pass.program], |r| r.get::<_, i64>(0))
+        conn.prepare(sql)?.query_row(params![pass.board, pass.program, until], |r| r.get::<_, i64>(0))
     };
     conn.and_then(|conn| read(conn).ok()) != Some(pass.content())
 }
@@ -218,6 +219,18 @@ mod tests {
         assert_eq!((kept(&path).len(), count(&path, "/b", Time(1_200))), (3, 2));
         put(pass(1_201 + AGE, "c"));
         assert_eq!(kept(&path), ["p1300".to_owned(), format!("p{}", 1_201 + AGE)]);
+    }
+
+    #[test]
+    fn a_pass_of_the_future_is_not_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        for (at, seen) in [(AGE, "a"), (9_000, "b"), (9_100, "b"), (9_200, "a")] {
+            let mut c = Cache::open(Some(path.clone()));
+            c.keep(pass(at, seen));
+            assert_eq!(c.save(), None);
+        }
+        assert_eq!(kept(&path), ["p9000".to_owned(), "p9200".to_owned(), format!("p{AGE}")]);
     }
 
     #[test]

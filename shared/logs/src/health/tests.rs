@@ -32,7 +32,7 @@ fn well() -> Vitals {
 
 /// Names and severities, worst first.
 fn found(v: &Vitals) -> Vec<(&'static str, Severity)> {
-    alerts(v, &detect(), NOW).iter().map(|a| (a.check.name(), a.severity)).collect()
+    alerts(v, &detect(), NOW).iter().map(|a| (a.check.as_str(), a.severity)).collect()
 }
 
 fn names(v: &Vitals) -> Vec<&'static str> {
@@ -47,7 +47,7 @@ fn slice(ago: i64, calls: u64, errors: u64, cents: u64) -> Slice {
 #[test]
 fn names_are_those_of_claudectl_and_go_both_ways() {
     assert_eq!(
-        Check::ALL.map(Check::name),
+        Check::ALL.map(Check::as_str),
         [
             "Stalled",
             "Loop detected",
@@ -65,8 +65,8 @@ fn names_are_those_of_claudectl_and_go_both_ways() {
         ]
     );
     for check in Check::ALL {
-        assert_eq!(Check::named(check.name()), Some(check));
-        assert_eq!(serde_json::to_value(check).unwrap(), check.name());
+        assert_eq!(Check::named(check.as_str()), Some(check));
+        assert_eq!(serde_json::to_value(check).unwrap(), check.as_str());
         assert!(!super::rule(check, &detect()).is_empty());
     }
     assert_eq!(Check::named("stalled"), None);

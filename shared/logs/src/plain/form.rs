@@ -9,11 +9,6 @@ use base::cause::{
     reads_as_refusal, stated, stated_at_start,
 };
 
-/// Whether words with this cause may state when it ends.
-pub(super) fn can_end(cause: Cause) -> bool {
-    matches!(cause, Cause::RateLimit | Cause::Quota | Cause::Overloaded)
-}
-
 /// Texts of which no telling line has none. Most lines have none of them, and looking for these is all they cost.
 const NEEDLES: [&str; 10] =
     ["rror", "RRO", "xception", "imit", "tatus", "HTTP", "Exhausted", "uota", "logged in", "onnection re"];
@@ -411,6 +406,9 @@ fn of_sentence(rest: &str) -> Option<(Cause, Option<u16>)> {
         "Not logged in · Please run /login",
         "OAuth token revoked · Please run /login",
         "Your organization has disabled Claude subscription access",
+        // claude-code #47130, #29905.
+        "Your organization does not have access to Claude.",
+        "Your account does not have access to Claude",
     ]) {
         Cause::Credential
     } else if opens(&["There's an issue with the selected model ("]) {
@@ -456,9 +454,11 @@ fn of_limit(rest: &str) -> Option<(Cause, Option<u16>)> {
     None
 }
 
-/// What a program says behind its own `API Error: `.
+/// What a program says behind its own `API Error: `, which Claude Code puts after another sentence where a login helps (claude-code
+/// #54863, #74714).
 fn behind_api_error(rest: &str) -> Option<&str> {
-    let rest = rest.strip_prefix("Failed to authenticate. ").unwrap_or(rest);
+    let login = ["Failed to authenticate. ", "Please run /login · "];
+    let rest = login.iter().find_map(|o| rest.strip_prefix(o)).unwrap_or(rest);
     let rest = rest.strip_prefix('[').unwrap_or(rest);
     ["API Error: ", "API error: ", "API error occurred: "].iter().find_map(|o| rest.strip_prefix(o))
 }

@@ -114,6 +114,15 @@ fn lines_that_state_a_failure() {
         ("You've hit your session limit · resets 9:50pm (Europe/Berlin)", Some((Cause::Quota, None))),
         ("Claude AI usage limit reached|1795252800", Some((Cause::Quota, None))),
         ("Invalid API key · Please run /login", Some((Cause::Credential, None))),
+        (
+            "Your organization does not have access to Claude. Please login again or contact your administrator.",
+            Some((Cause::Credential, None)),
+        ),
+        (
+            "Your account does not have access to Claude Code. Please run /login.",
+            Some((Cause::Credential, None)),
+        ),
+        ("Please run /login · API Error: 403 Forbidden", http(Cause::Credential, 403)),
         ("Credit balance is too low", Some((Cause::Quota, None))),
         ("You're out of extra usage · resets 9pm (Europe/Berlin)", Some((Cause::Quota, None))),
         ("You’re out of extra usage ∙ resets 9pm", Some((Cause::Quota, None))),

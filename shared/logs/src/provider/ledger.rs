@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Id, Profile};
 use base::cause::Cause;
+use base::named_enum::named_enum;
 use base::time::Time;
 use base::time::backoff;
 
@@ -65,40 +66,27 @@ pub struct Entry {
     pub good: Option<Time>,
 }
 
-/// What an entry means at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// Work may be sent there.
-    Healthy,
-    /// Its hold is over, and nobody knows yet: one task probes.
-    HalfOpen,
-    /// It limits requests for now.
-    Limited,
-    /// A quota or the money is used up.
-    OutOfQuota,
-    /// It has no capacity, or fails.
-    Down,
-    /// This key is refused.
-    CredentialBroken,
-    /// It was tried as often or as long as allowed; a person decides.
-    GivenUp,
+named_enum! {
+    /// What an entry means at one moment.
+    pub enum State {
+        /// Work may be sent there.
+        Healthy = "healthy",
+        /// Its hold is over, and nobody knows yet: one task probes.
+        HalfOpen = "half_open",
+        /// It limits requests for now.
+        Limited = "limited",
+        /// A quota or the money is used up.
+        OutOfQuota = "out_of_quota",
+        /// It has no capacity, or fails.
+        Down = "down",
+        /// This key is refused.
+        CredentialBroken = "credential_broken",
+        /// It was tried as often or as long as allowed; a person decides.
+        GivenUp = "given_up",
+    }
 }
 
 impl State {
-    /// The word of reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            State::Healthy => "healthy",
-            State::HalfOpen => "half_open",
-            State::Limited => "limited",
-            State::OutOfQuota => "out_of_quota",
-            State::Down => "down",
-            State::CredentialBroken => "credential_broken",
-            State::GivenUp => "given_up",
-        }
-    }
-
     /// The word of lists for people.
     pub fn label(self) -> &'static str {
         match self {
@@ -147,6 +135,11 @@ pub struct Policy {
 }
 
 impl Entry {
+    /// Whether it is younger than so many seconds, counted from its newest refusal or the end of its hold.
+    pub fn is_within(&self, seconds: i64, now: Time) -> bool {
+        now.since(self.bad.max(self.until)) < seconds
+    }
+
     /// What it means now. A key that was changed since may be tried at once.
     pub fn state(&self, now: Time, changed: Option<Time>, policy: &Policy) -> State {
         if self.good.is_some() {
@@ -316,12 +309,12 @@ impl Ledger {
         self
     }
 
-    /// Forgets what refused nothing for so many seconds, but for whom nothing is sent to any more. Refusals are known as far back only where
-    /// a task that they hit happens to be looked at, and a decision must not rest on that.
+    /// Forgets what refused nothing for so many seconds after its hold, but for whom nothing is sent to any more. Older refusals are known only
+    /// where a task that they hit happens to be looked at, and a decision must not rest on that.
     #[must_use]
     pub fn within(mut self, now: Time, seconds: i64, policy: &Policy) -> Ledger {
         let is_given_up = |e: &Entry| e.state(now, None, policy) == State::GivenUp;
-        self.entries.retain(|e| now.since(e.bad) < seconds || is_given_up(e));
+        self.entries.retain(|e| e.is_within(seconds, now) || is_given_up(e));
         self
     }
 

@@ -197,33 +197,12 @@ impl<'de: 'a, 'a, B: Deserialize<'de>> Deserialize<'de> for Said<'a, B> {
         struct V<B>(PhantomData<B>);
         impl<'de, B: Deserialize<'de>> Visitor<'de> for V<B> {
             type Value = Said<'de, B>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("anything")
-            }
-            fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-                Ok(Said::Nothing)
-            }
-            fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
-                Ok(Said::Nothing)
-            }
-            fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
-                Ok(Said::Nothing)
-            }
-            fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
-                Ok(Said::Nothing)
-            }
-            fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
-                Ok(Said::Nothing)
-            }
+            otherwise_empty!(unit bool number float object);
             fn visit_borrowed_str<E: Error>(self, s: &'de str) -> Result<Self::Value, E> {
                 Ok(Said::Plain(Cow::Borrowed(s)))
             }
             fn visit_str<E: Error>(self, s: &str) -> Result<Self::Value, E> {
                 Ok(Said::Plain(Cow::Owned(s.to_owned())))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
-                while all.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Said::Nothing)
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
                 let mut blocks = Vec::new();

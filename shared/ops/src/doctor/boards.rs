@@ -143,8 +143,10 @@ impl BoardRead {
             around;
         let person_works = person.map(|person| works(board, &person)).transpose()?.unwrap_or(false);
         let free = runtime.dispatcher == Dispatcher::Absent && runtime.is_daemon;
-        let lately = events.iter().map(|(_, e)| e).filter(|e| now.since(e.at) <= TICKED);
-        let ticked = events.iter().filter(|(_, e)| is_tick(e)).map(|(_, e)| e.at).max();
+        // What a clock that was ahead noted does not show that it lives.
+        let past = events.iter().map(|(_, e)| e).filter(|e| !e.at.is_ahead_of(now));
+        let lately = past.clone().filter(|e| now.since(e.at) <= TICKED);
+        let ticked = past.filter(|e| is_tick(e)).map(|e| e.at).max();
         let restarts = gone.filter(|g| free && g.may_return(grace, ticked, now)).map(|g| g.pid);
         let gone = gone.filter(|g| free && !lately.clone().any(|e| is_tick(e) && g.is_not_by(e)));
         let gone = gone.filter(|_| restarts.is_none());
@@ -180,12 +182,10 @@ impl BoardRead {
 pub fn board(seen: &BoardSeen, config: &Config, now: Time) -> Vec<Finding> {
     let mut all = vec![file(seen)];
     if let Some(pause) = &seen.pause {
+        let unpause = format!("`watchbill unpause --db {}`", card::shell_word(&seen.at.to_string()));
         let todo = match pause.is_move() {
-            true => format!(
-                "use the board there; only if that one is not used: `watchbill unpause --db {}`",
-                card::shell_word(&seen.at.to_string())
-            ),
-            false => "`watchbill unpause` once the reason is gone; nothing is changed until then".to_owned(),
+            true => format!("use the board there; only if that one is not used: {unpause}"),
+            false => format!("{unpause} once the reason is gone; nothing is changed until then"),
         };
         all.push(Finding::warning("board-paused", &seen.name, pause.words(now)).todo(todo));
     }
@@ -270,7 +270,8 @@ fn file(seen: &BoardSeen) -> Finding {
     let at = if seen.name == path { String::new() } else { format!("{path}: ") };
     let lost = format!(
         "check its name: `watchbill doctor` without --board and --db looks at every board. Mount its disk, or put a copy of a lost file back. If \
-         it is gone on purpose: `{}`, and `hermes kanban boards rm` where Hermes still lists it",
+         it is gone on purpose: `{}`; take it out of `board.db` where the configuration names it, and run `hermes kanban boards rm` where Hermes \
+         lists it",
         history::command(&path)
     );
     let on = |id, e: &Error| {
@@ -280,6 +281,7 @@ fn file(seen: &BoardSeen) -> Finding {
             Kind::Permission if seen.at.file().is_none() => {
                 "see that its role may log in, and the password in ~/.pgpass"
             }
+            Kind::Permission => "run this as the user who owns the board, or let this user into its folder",
             Kind::Busy => "see which process keeps it locked: `fuser -v` names it",
             _ => "see what it is; restore it from a copy where it is damaged",
         });
@@ -314,7 +316,7 @@ fn file(seen: &BoardSeen) -> Finding {
 fn clock(seen: &BoardSeen, read: &BoardRead, now: Time) -> Finding {
     let newest = read.newest.event.as_ref().map(|(task, e)| (task, &e.kind, e.at));
     match (newest, &read.newest.wrong) {
-        (Some((task, kind, at)), _) if at.since(now) > FUTURE => {
+        (Some((task, kind, at)), _) if at.is_ahead_of(now) => {
             let ahead = at.since(now);
             let what = format!(
                 "its newest event, `{kind}` of {task}, is {} in the future, at {at}: nothing is decided by time",

@@ -18,6 +18,8 @@ pub struct ConfigSeen {
     pub loaded: Result<(usize, Vec<String>), Error>,
     /// Files that their group may write, and files in a folder that others may write.
     pub shared: Vec<(PathBuf, String)>,
+    /// Variables that are called like settings and set nothing, each with what to do about it where that is known.
+    pub ignored: Vec<(String, Option<String>)>,
 }
 
 /// Judges the configuration.
@@ -40,7 +42,13 @@ pub fn config(seen: &ConfigSeen) -> Vec<Finding> {
             "allow only yourself or root to write there: what is written there decides what happens to tasks",
         )
     });
-    std::iter::once(first).chain(shared).collect()
+    let ignored = seen.ignored.iter().map(|(name, todo)| match todo {
+        Some(todo) => {
+            Finding::warning("config-ignored", name, "sets nothing: there is no such key").todo(todo)
+        }
+        None => Finding::info("config-ignored", name, "sets nothing: there is no such key"),
+    });
+    std::iter::once(first).chain(shared).chain(ignored).collect()
 }
 
 /// Settings of the shipped system units that a program which is started otherwise does not get.
@@ -89,7 +97,7 @@ pub struct DiskSeen {
 pub fn disk(seen: &DiskSeen) -> Finding {
     let mib = seen.free >> 20;
     let what = if mib >= 10 << 10 { format!("{} GiB free", mib >> 10) } else { format!("{mib} MiB free") };
-    let todo = "make room: a board that cannot be written stops every worker";
+    let todo = "make room: without it no worker can write a board, and no watcher its memory";
     match seen.free {
         n if n < LAST => Finding::error("disk-low", seen.folder.display(), what).todo(todo),
         n if n < FEW => Finding::warning("disk-low", seen.folder.display(), what).todo(todo),

@@ -5,7 +5,7 @@ use crate::metrics::Record;
 use crate::timers::{By, Ended, ROUND, Starter, Watched};
 use base::registry::NAMES;
 use base::time::{Time, words};
-use policy::clock::{Awake, FUTURE};
+use policy::clock::Awake;
 use policy::remedy;
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ impl WatcherSeen {
     /// When its last pass began, by its own record or by that of systemd, whichever is newer. A record of the future does not
     /// count: the clock was wrong then.
     pub fn last(&self, now: Time) -> Option<Time> {
-        self.on_record(now).filter(|at| !is_ahead(*at, now))
+        self.on_record(now).filter(|at| !at.is_ahead_of(now))
     }
 
     fn on_record(&self, now: Time) -> Option<Time> {
@@ -56,13 +56,13 @@ impl WatcherSeen {
         let told = on.iter().filter(tells).filter_map(|s| s.last);
         let all: Vec<Time> = self.record.map(|r| r.at).into_iter().chain(told).collect();
         // One from the future counts only where there is no other.
-        all.iter().copied().filter(|at| !is_ahead(*at, now)).max().or(all.iter().copied().max())
+        all.iter().copied().filter(|at| !at.is_ahead_of(now)).max().or(all.iter().copied().max())
     }
 
     /// The pass on record that lies in the future, where there is no other. Only of what changes work: it comes every few minutes, and what
     /// comes less often is not late yet when a clock was put right.
     pub fn ahead(&self, now: Time) -> Option<Time> {
-        self.on_record(now).filter(|at| self.changes_work() && is_ahead(*at, now))
+        self.on_record(now).filter(|at| self.changes_work() && at.is_ahead_of(now))
     }
 
     fn changes_work(&self) -> bool {
@@ -191,10 +191,6 @@ impl WatcherSeen {
 /// Whether its last start ended with 75.
 fn is_busy(s: &Starter) -> bool {
     s.ended.as_ref().is_some_and(|ended| ended.status == 75)
-}
-
-fn is_ahead(at: Time, now: Time) -> bool {
-    at.since(now) > FUTURE
 }
 
 /// A board that the passes of watchers go by, though they come: their timers name other boards. `board`: its place, as records have it.

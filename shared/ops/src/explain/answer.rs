@@ -16,6 +16,7 @@ use board::{Detail, Status};
 use card::{decision, shell_word};
 use logs::{LogEnd, SignalKind};
 use policy::authorship::{cause_in, our_hold};
+use policy::cards::answer;
 use policy::runtime::Dispatcher;
 
 /// Most characters of a line that holds untrusted text.
@@ -71,6 +72,9 @@ pub(crate) struct Hold {
     pub(crate) cause: Option<String>,
     pub since: Time,
     pub until: Option<Time>,
+    /// When the quiet hours end that it ends in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) quiet_until: Option<Time>,
 }
 
 /// Its distress card.
@@ -118,7 +122,7 @@ impl Answer {
             findings: findings.iter().map(|f| line(&f.said.text)).collect(),
             deeds: deeds::of(&d.events),
             attempts: attempts(d),
-            hold: hold(d),
+            hold: hold(f),
             card: f.card.as_ref().map(card),
             next: next(f),
             commands: suggestions::of(f, &stand),
@@ -143,8 +147,8 @@ fn attempts(d: &Detail) -> Vec<Attempt> {
     d.runs.iter().rev().map(one).collect()
 }
 
-fn hold(d: &Detail) -> Option<Hold> {
-    let (e, hold) = our_hold(d)?;
+fn hold(f: &Facts) -> Option<Hold> {
+    let (e, hold) = our_hold(&f.detail)?;
     let time = |key: &str| hold.get(key).and_then(Value::as_i64).map(Time);
     let cause = cause_in(hold).map(|c| c.to_string());
     Some(Hold {
@@ -152,14 +156,26 @@ fn hold(d: &Detail) -> Option<Hold> {
         cause: cause.or_else(|| hold.get("cause")?.as_str().map(str::to_owned)),
         since: time("since").unwrap_or(e.at),
         until: time("until"),
+        quiet_until: time("until")
+            .map(|at| f.resumes(at))
+            .filter(|(_, is_quiet)| *is_quiet)
+            .map(|(at, _)| at),
     })
 }
 
 fn card(c: &Detail) -> Card {
     let route = c.runs.iter().find_map(|r| r.route.as_ref());
+    // Before `route-blocked` has read it, a finding says so.
+    let refused = answer::read_in(c).filter(|e| e.payload.get("refused").and_then(Value::as_i64) > Some(0));
+    let refused = refused.and_then(|e| e.trail()?.get("because")?.as_str());
     let decided = route.map(|r| match decision::read(r) {
         Ok(all) => {
-            all.iter().map(|d| format!("{} {}", d.action.as_str(), d.task)).collect::<Vec<_>>().join(", ")
+            let all = all
+                .iter()
+                .map(|d| format!("{} {}", d.action.as_str(), d.task))
+                .collect::<Vec<_>>()
+                .join(", ");
+            std::iter::once(all.as_str()).chain(refused).collect::<Vec<_>>().join(". ")
         }
         Err(why) => format!("cannot be read: {why}"),
     });
@@ -206,7 +222,7 @@ fn evidence(f: &Facts) -> Vec<String> {
     if let Some(lock) = &t.claim_lock {
         let until = t
             .claim_expires
-            .map_or_else(|| "without an end".into(), |e| format!("until {}", e.local_minute()));
+            .map_or_else(|| "without an end".into(), |e| format!("until {}", e.local_moment(f.now)));
         let worker =
             t.worker_pid.map_or_else(|| "no worker recorded".into(), |p| format!("worker process {p}"));
         all.push(format!("claimed by {lock} {until}, {worker}"));
@@ -242,9 +258,12 @@ fn next(f: &Facts) -> Vec<Next> {
     if f.is_over() {
         return Vec::new();
     }
+    // What is held goes on after the quiet hours, however often its hold is made longer until then.
+    let is_held = our_hold(&f.detail).is_some();
+    let goes_on = |at: Time| if is_held && at > f.now { f.resumes(at).0 } else { at };
     let one = |w: Watched| Next {
         watcher: w.program,
-        at: f.take(w.program).and_then(|t| t.next),
+        at: f.take(w.program).and_then(|t| t.next).map(goes_on),
         shipped_every: w.every,
     };
     WATCHED.into_iter().map(one).collect()

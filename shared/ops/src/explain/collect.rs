@@ -19,7 +19,7 @@ use board::{self, Board, BoardId, Detail, Event, EventKind, Link, Rule, Status, 
 use config::Config;
 use config::span::seconds;
 use coord::opencode::Opencode;
-use host::{Host, Life};
+use host::{Freed, Host, Life};
 use logs::Reading;
 use logs::agents::Homes;
 use logs::cache::Cache;
@@ -70,6 +70,8 @@ pub struct Lens<'a> {
     pub clock_given: bool,
     /// The board was named in a way that a command must repeat.
     pub by_file: bool,
+    /// The root of Hermes by the environment alone: `hermes kanban` takes its boards.
+    pub root: Option<PathBuf>,
     /// Where our memory lies.
     pub memory: Option<PathBuf>,
     /// The boards, each read once.
@@ -194,6 +196,14 @@ struct Here<'a, 'l> {
     id: &'a BoardId,
 }
 
+impl Here<'_, '_> {
+    /// Whether only the configuration names its root: commands find it by its file alone.
+    fn is_elsewhere(&self) -> bool {
+        let real = |root: &PathBuf| root.canonicalize().unwrap_or_else(|_| root.clone());
+        self.id.root.as_ref().is_some_and(|root| self.lens.root.as_ref().map(real) != Some(real(root)))
+    }
+}
+
 impl Site for Here<'_, '_> {
     fn id(&self) -> &BoardId {
         self.id
@@ -205,7 +215,7 @@ impl Site for Here<'_, '_> {
 
     fn set(&self) -> Set<'_> {
         let Lens { config, origin, now, by_file, .. } = *self.lens;
-        Set { config, origin, now, by_file }
+        Set { config, origin, now, by_file: by_file || self.is_elsewhere() }
     }
 
     fn ask<W: Watcher>(&self, watcher: &W, only: Option<&str>) -> BoardReport {
@@ -257,8 +267,12 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         use Status::{Blocked, Other, Review, Scheduled, Triage};
         matches!(t.status, Blocked | Scheduled | Triage | Review | Other(_))
     };
-    let (mut runtime, booted) =
-        site.look(&mut *board, |world| Ok(((world.runtime)(), world.host.facts().boot_time)))?;
+    let own_board = board.is_own();
+    let (mut runtime, booted, at_work) = site.look(&mut *board, |world| {
+        // What an earlier worker still works on is passed over there.
+        let at_work = if own_board { still_at_work(world, &rows) } else { BTreeSet::new() };
+        Ok(((world.runtime)(), world.host.facts().boot_time, at_work))
+    })?;
     // Said of the board, whatever each watcher says of it.
     let blind = runtime.blind();
     survey.findings.retain(|f| blind.is_empty() || f.said.kind != said::Kind::Unread);
@@ -268,16 +282,16 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
     chosen.extend(survey.beyond.values().filter(|b| b.is_far).map(|b| b.task.clone()));
     let still = Standstill::of(site, &mut *board, &rows, &runtime)?;
     runtime.lanes.clone_from(&still.lanes);
-    let own_board = board.is_own();
     let lately = board.events(now.plus(-FRESH), MAX_TICKS)?;
     let left = |t: &Task| {
         still.passed_over.contains(&t.id)
             || is_left_to_nobody(t, &runtime, own_board, &lately, now)
             || still.endless.contains_key(&t.id)
             || still.behind_cards.contains(&t.id)
+            || at_work.contains(&t.id)
             || (t.status == Status::Ready && runtime.is_unlisted(t.assignee.as_deref()))
     };
-    let of_rows = rows.iter().filter(|t| !card::is_card(t) && (stands(t) || found(t) || left(t)));
+    let of_rows = rows.iter().filter(|t| !t.is_card() && (stands(t) || found(t) || left(t)));
     chosen.extend(of_rows.map(|t| t.id.clone()));
     let by_hand = by_hand(&mut *board, &chosen, &rows, now)?;
     let Chosen { tasks: chosen, open_over, closed_over } = Chosen::of(chosen, &rows, &by_hand);
@@ -300,7 +314,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         look(site, &chosen, &survey, &rows, &still)?;
     let long = board.events(now.plus(-dispatcher::BUSY), MAX_TICKS)?;
     let cadence = dispatcher::cadence(&mut *board, &runtime)?;
-    let count = |status| rows.iter().filter(|t| t.status == status && !card::is_card(t)).count();
+    let count = |status| rows.iter().filter(|t| t.status == status && !t.is_card()).count();
     Ok(Read {
         board: id.name(),
         path: id.at.to_string(),
@@ -313,7 +327,7 @@ pub fn read(site: &impl Site, since: Time) -> Result<Read> {
         unknown,
         cut,
         counts: Counts {
-            done: done.iter().filter(|t| t.status == Status::Done && !card::is_card(t)).count(),
+            done: done.iter().filter(|t| t.status == Status::Done && !t.is_card()).count(),
             running: count(Status::Running),
             ready: count(Status::Ready),
         },
@@ -401,7 +415,7 @@ struct Standstill {
 
 /// Tasks in `todo` that wait for an open card: no watcher names them, and their card may wait for a person. `rows`: all that is open.
 fn behind_cards(links: &[Link], rows: &[Task]) -> BTreeSet<String> {
-    let cards: BTreeSet<&str> = rows.iter().filter(|t| card::is_card(t)).map(|t| t.id.as_str()).collect();
+    let cards: BTreeSet<&str> = rows.iter().filter(|t| t.is_card()).map(|t| t.id.as_str()).collect();
     let todo: BTreeSet<&str> =
         rows.iter().filter(|t| t.status == Status::Todo).map(|t| t.id.as_str()).collect();
     let is_behind = |l: &&Link| cards.contains(l.parent.as_str()) && todo.contains(l.child.as_str());
@@ -563,7 +577,7 @@ fn look(
     still: &Standstill,
 ) -> Result<Looked> {
     let mut board = site.open()?;
-    let own_board = board.is_own();
+    let (own_board, is_shared) = (board.is_own(), board.is_shared());
     let (id, Set { config, now, by_file, .. }) = (site.id(), site.set());
     let (paused, wedged) = (site.paused(), site.wedged());
     let patience = seconds(config.routing.unclaimed);
@@ -609,6 +623,7 @@ fn look(
         let details = read_logs(world, details, now);
         let unreached = unreached(world, &details, rows, &routing, now)?;
         let lives = lives(world, &details, known, now);
+        let outlived_by = outlived_by(world, &details);
         let providers: Arc<[(String, Id)]> =
             routing.profiles.iter().map(|(name, profile)| (name.clone(), profile.id())).collect();
         let woke = clock::woke(world, now);
@@ -620,6 +635,7 @@ fn look(
                 hand: hand.clone(),
                 flags: flags.clone(),
                 own_board,
+                is_shared,
                 now,
                 paused: paused.clone(),
                 refused: survey.refused.clone(),
@@ -631,6 +647,7 @@ fn look(
                 runtime: runtime.clone(),
                 person: config.people.assignee.clone(),
                 life: lives.get(&d.task.id).copied(),
+                outlived_by: outlived_by.get(&d.task.id).copied(),
                 woke,
                 is_for_people: is_for_people(&runtime, own_board, &d.task.status),
                 no_orchestrator: no_orchestrator.clone(),
@@ -645,6 +662,11 @@ fn look(
                     .is_none_or(|c| c.task.status != Status::Running)
                     .then(|| routing::moving::queued(&router, &d))
                     .flatten(),
+                retried_at: router
+                    .standing_for(&d.task)
+                    .filter(|(_, state)| state.is_held() && *state != State::GivenUp)
+                    .map(|(e, _)| e.until),
+                quiet_hours: config.routing.quiet_hours,
                 unreached: unreached.iter().find(|u| u.stops(&d, &router)).cloned(),
                 endless: Arc::clone(&still.endless),
                 providers: providers.clone(),
@@ -730,11 +752,38 @@ fn lives(
     now: Time,
 ) -> BTreeMap<String, Life> {
     let person = world.config.people.assignee.as_deref();
-    let is_skipped = |d: &&Detail| authorship::hands_off(d, profiles, person).is_some();
+    let is_skipped = |d: &&Detail| authorship::hands_off(d, profiles, person, now).is_some();
     let skipped: Vec<&Detail> = details.iter().map(|(d, _)| d).filter(is_skipped).collect();
     let life = |(d, at_work): (&Detail, Option<AtWork>)| Some((d.task.id.clone(), at_work?.look.life));
     let workers = workers(world, &skipped, now);
     skipped.into_iter().zip(workers).filter_map(life).collect()
+}
+
+/// The ready tasks that a process of this host names as its own, of those that a worker ever began. By one look at all processes.
+fn still_at_work(world: &World<'_>, rows: &[Task]) -> BTreeSet<String> {
+    let begun = rows.iter().filter(|t| t.status == Status::Ready && t.started_at.is_some());
+    let asked: Vec<Freed<'_>> = begun.map(|t| Freed { task: &t.id, workers: &[], recorded: &[] }).collect();
+    let found = world.host.recheck(&[], &asked).at_work;
+    asked.iter().zip(found).filter(|(_, p)| p.is_some()).map(|(f, _)| f.task.to_owned()).collect()
+}
+
+/// The processes of ended attempts that still work on tasks which do not run.
+fn outlived_by(world: &World<'_>, details: &[(Detail, Reading)]) -> BTreeMap<String, i64> {
+    let stands = |d: &&Detail| {
+        d.task.status != Status::Running && !d.task.status.frees_children() && d.newest_run().is_some()
+    };
+    let stopped: Vec<&Detail> = details.iter().map(|(d, _)| d).filter(stands).collect();
+    let known: Vec<_> = stopped.iter().map(|d| (d.workers(), d.recorded())).collect();
+    let freed: Vec<Freed<'_>> = stopped
+        .iter()
+        .zip(&known)
+        .map(|(d, (workers, recorded))| Freed { task: &d.task.id, workers, recorded })
+        .collect();
+    let worker = |(freed, process): (&Freed<'_>, Option<host::AtWork>)| {
+        let process = process.filter(|p| p.is_worker)?;
+        Some((freed.task.to_owned(), process.pid))
+    };
+    freed.iter().zip(world.host.recheck(&[], &freed).at_work).filter_map(worker).collect()
 }
 
 /// When a running attempt began that has waited for the first answer of its provider ever since, for longer than that takes.
@@ -777,15 +826,16 @@ impl Survey {
         report.findings.iter().for_each(|said| self.find(watcher, said, true));
         report.lasting().for_each(|said| self.find(watcher, said, false));
         for (step, _) in report.steps {
+            let frees = step.freed().is_some();
             let verdict = Verdict::Acts { action: step.action, case: step.case };
-            let take =
-                Take { watcher, verdict, because: step.because, next: None, stuck: None, elsewhere: false };
+            let because = step.because;
+            let take = Take { watcher, verdict, because, next: None, stuck: None, elsewhere: false, frees };
             self.takes.entry(step.task).or_default().push(take);
         }
         for left in report.left {
             let verdict = if left.unknown { Verdict::Unknown } else { Verdict::Leaves };
             let Left { task, because, next, stuck, elsewhere, .. } = left;
-            let take = Take { watcher, verdict, because, next, stuck, elsewhere };
+            let take = Take { watcher, verdict, because, next, stuck, elsewhere, frees: false };
             self.takes.entry(task).or_default().push(take);
         }
         for t in report.overview.iter().flat_map(|o| &o.tasks) {
@@ -863,6 +913,7 @@ impl Visit for Taking<'_> {
             next: None,
             stuck: None,
             elsewhere: false,
+            frees: false,
         };
         let beyond = survey.beyond.get(id).filter(|_| watcher == BUDGET_CHECK);
         let take = match (own, failed) {

@@ -10,7 +10,7 @@ use base::error::Error;
 use base::registry::HEAL;
 use base::time::{Time, ago};
 use board::{Detail, Event, EventKind, Rule, Run, Status, StepAction};
-use card::is_card;
+use config::QuietHours;
 use host::Life;
 use logs::Reading;
 use logs::provider::Id;
@@ -39,6 +39,9 @@ pub(crate) struct Take {
     /// What tells it is in a log on another host.
     #[serde(skip)]
     pub(crate) elsewhere: bool,
+    /// Its change makes the task available to the next worker.
+    #[serde(skip)]
+    pub(crate) frees: bool,
 }
 
 /// What a watcher would do with a task.
@@ -115,6 +118,8 @@ pub struct Facts {
     pub(crate) flags: String,
     /// The board was made by `board init`: nobody dispatches on it.
     pub own_board: bool,
+    /// Several hosts may share it: workers of others do not see the processes of this one.
+    pub(crate) is_shared: bool,
     /// The one reading of the clock.
     pub now: Time,
     /// The board is paused, in the words of who paused it.
@@ -139,6 +144,8 @@ pub struct Facts {
     pub(crate) person: Option<String>,
     /// Whether its worker lives, where it runs and no watcher may act on it.
     pub(crate) life: Option<Life>,
+    /// The process of an ended attempt that still works on it, where it does not run: no watcher requeues it before that ends.
+    pub(crate) outlived_by: Option<i64>,
     /// It is in review or in triage, and Hermes is told to leave that to people.
     pub(crate) is_for_people: bool,
     /// When the machine was awake again after it was suspended.
@@ -159,6 +166,10 @@ pub struct Facts {
     pub(crate) takers: Option<Vec<String>>,
     /// It waits for its turn at a profile that takes it over, and something went on there at that time.
     pub(crate) queued: Option<Time>,
+    /// When the hold of its provider, or of the key of its profile, ends.
+    pub(crate) retried_at: Option<Time>,
+    /// In which hours of the day no hold ends.
+    pub(crate) quiet_hours: Option<QuietHours>,
     /// Nobody has answered at its provider's address for long.
     pub(crate) unreached: Option<Unreached>,
     /// The tasks of its board that wait for what never comes.
@@ -184,6 +195,7 @@ impl Facts {
             has_turn: false,
             instead: None,
             life: None,
+            outlived_by: None,
             is_for_people: false,
             is_passed_over: false,
             takes: Vec::new(),
@@ -191,6 +203,7 @@ impl Facts {
             beyond: None,
             takers: None,
             queued: None,
+            retried_at: None,
             unreached: None,
             ..self.clone()
         }
@@ -260,13 +273,14 @@ impl Facts {
     pub(crate) fn skipped_card(&self) -> Option<(&Detail, String)> {
         let stopped = |card: &&Detail| matches!(card.task.status, Status::Blocked | Status::Triage);
         let card = self.open_card().filter(stopped)?;
-        Some((card, authorship::hands_off(card, &self.runtime.profiles, self.person.as_deref())?))
+        Some((card, authorship::hands_off(card, &self.runtime.profiles, self.person.as_deref(), self.now)?))
     }
 
     /// Its open card, where nobody goes on with that before a person does, and why.
     pub(crate) fn stopped_card(&self) -> Option<(&Detail, Stopped)> {
         let card = self.open_card()?;
-        let turn = || card.events.iter().rev().find(|e| authorship::is_turn(e)).map(|e| e.at);
+        let is_turn = |e: &&Event| authorship::is_turn(e) && !e.at.is_ahead_of(self.now);
+        let turn = || card.events.iter().rev().find(is_turn).map(|e| e.at);
         let is_long = || self.now.since(turn().unwrap_or(card.task.created_at)) >= self.patience;
         // Without a place to work the program `board` schedules what its worker requeued, and releases it in its turn.
         let is_held = || authorship::our_hold(card).is_some();
@@ -373,6 +387,18 @@ impl Facts {
             && self.hands_off().is_none()
     }
 
+    /// Whether it waits in `todo` for another task that is open.
+    pub(crate) fn waits_in_todo(&self) -> bool {
+        let d = &self.detail;
+        d.task.status == Status::Todo && d.parents.iter().any(|p| !p.status.frees_children())
+    }
+
+    /// When work goes on that is held until then, and whether it waits for the end of the quiet hours after that.
+    pub(crate) fn resumes(&self, until: Time) -> (Time, bool) {
+        let quiet = self.quiet_hours.and_then(|hours| hours.until(until.max(self.now)));
+        quiet.map_or((until, false), |end| (end, true))
+    }
+
     /// Whether it is over.
     pub(crate) fn is_over(&self) -> bool {
         self.detail.task.status.frees_children()
@@ -383,7 +409,7 @@ impl Facts {
         if self.is_marked() {
             return Some("skipped on purpose, since it is marked `watchbill: no-heal`".into());
         }
-        let at = self.undone()?.local_minute();
+        let at = self.undone()?.local_moment(self.now);
         Some(format!("skipped on purpose, since what a watcher did to it was undone by hand at {at}"))
     }
 
@@ -404,7 +430,7 @@ impl Facts {
 
     /// Whether it is a distress card itself.
     pub(crate) fn is_card(&self) -> bool {
-        is_card(&self.detail.task)
+        self.detail.task.is_card()
     }
 
     /// The newest event of this kind.

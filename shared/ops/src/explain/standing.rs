@@ -78,6 +78,7 @@ pub(crate) fn of(f: &Facts) -> Stand {
             let rules = [
                 still::undone,
                 still::marked,
+                still::outlived,
                 still::passed_over,
                 still::not_promoted,
                 still::for_people,
@@ -275,13 +276,22 @@ pub(super) fn is_promoted(f: &Facts) -> bool {
 /// A living worker of which a person was told, as long as that stands.
 fn told(f: &Facts) -> Option<Stand> {
     let e = needs_operator::told(&f.detail).filter(|_| f.hands_off().is_none())?;
-    if f.take(HEAL).is_some_and(|t| acts(t).is_some()) {
+    // A note by `heal`, or one of `route-blocked` about that worker, says that it is over.
+    let is_over = |t: &Take, case: &Rule| t.watcher == HEAL || *case == Rule::OlderWorker;
+    let goes_on = |t: &Take| acts(t).is_some_and(|(act, case)| *act != StepAction::Tell || is_over(t, case));
+    if e.by().and_then(|by| f.take(by)).is_some_and(goes_on) {
         return None;
     }
     let because = e.trail().and_then(|t| t.get("because")?.as_str()).unwrap_or("no reason is recorded");
+    let mend = text(e, "mend");
+    let because = without(because, mend);
     let says = format!("{}, and needs a person (said {}): {because}", f.detail.task.status, f.ago(e.at));
-    let mend = text(e, "mend").map(|mend| format!("What a person can do: {mend}"));
-    Some(Stand::new(Kind::NeedsPerson, says).more(mend))
+    Some(Stand::new(Kind::NeedsPerson, says).more(mend.map(|mend| format!("What a person can do: {mend}"))))
+}
+
+/// A reason without what mends it, which may be its end, and is a sentence of its own here.
+fn without<'t>(because: &'t str, mend: Option<&str>) -> &'t str {
+    mend.and_then(|mend| because.strip_suffix(mend)?.strip_suffix("; ")).unwrap_or(because)
 }
 
 /// The beginning of a sentence. A program's name stays as it is.
@@ -406,7 +416,11 @@ fn due(f: &Facts) -> Option<(String, &Take)> {
         |t: &&Take| watch::acts(t.watcher) && acts(t).is_some_and(|(action, _)| *action != StepAction::Tell);
     let take = f.takes.iter().find(act)?;
     let (action, case) = acts(take)?;
-    Some((format!("{} acts with its next pass: {action} ({case})", take.watcher), take))
+    let when = match f.outlived_by.filter(|_| take.frees) {
+        Some(pid) => format!("once process {pid} of an earlier attempt has ended"),
+        None => "with its next pass".to_owned(),
+    };
+    Some((format!("{} acts {when}: {action} ({case})", take.watcher), take))
 }
 
 /// The same with its reason.
@@ -433,6 +447,12 @@ fn blocked(f: &Facts) -> Stand {
     }
     let due = due(f);
     let kind = if due.is_some() { Kind::Due } else { Kind::LeftAlone };
+    // The decision is there; until this is told, nothing else is to be said of it. Once it is told, such a note says that it is over.
+    let outlived = |t: &&Take| acts(t).is_some_and(|(_, case)| *case == Rule::OlderWorker);
+    let untold = f.take(ROUTE_BLOCKED).filter(|_| needs_operator::told(d).is_none());
+    if let Some(take) = untold.filter(outlived) {
+        return Stand::new(Kind::Due, format!("blocked: {}", take.because));
+    }
     if let Some(e) = block {
         return stopped(f, e, due_because(f));
     }
@@ -559,14 +579,20 @@ fn scheduled(f: &Facts) -> Stand {
     let why =
         why.or_else(|| text(e, "cause").map(str::to_owned)).unwrap_or_else(|| "no cause is noted".into());
     let behind = diagnosis::newest(f, None).map(|t| t.detail);
-    let (kind, says) = match until {
-        Some(until) if until > f.now => {
-            let left = words(until.since(f.now));
-            (Kind::Waits, format!("held until {} ({left}): {why}", until.local_minute()))
+    let resumes = until.map(|until| f.resumes(until));
+    let (kind, says) = match until.zip(resumes) {
+        Some((until, (at, is_quiet))) if until > f.now => {
+            let quiet = if is_quiet { ", the end of the quiet hours" } else { "" };
+            let left = words(at.since(f.now));
+            (Kind::Waits, format!("held until {} ({left}){quiet}: {why}", at.local_moment(f.now)))
         }
-        Some(until) => beyond(f, &format!("held until {} (passed): {why}", until.local_minute())),
+        Some((until, _)) => beyond(f, &format!("held until {} (passed): {why}", until.local_moment(f.now))),
         None => beyond(f, &format!("held without an end: {why}")),
     };
+    // What is over by its own end goes on in the quiet hours where its card decides.
+    let is_over = until.is_some_and(|until| until <= f.now);
+    let goes_on = kind != Kind::Waits || (is_over && f.open_card().is_some());
+    let until = if goes_on { until } else { resumes.map(|(at, _)| at) };
     let behind = match (f.open_card(), behind) {
         (Some(card), Some(behind)) => Some(format!("Card {} asks {}; {behind}", card.task.id, decider(card))),
         (Some(_), None) => asked(f),
@@ -675,14 +701,15 @@ fn ready(f: &Facts) -> Stand {
         // That is told once, of the board.
         return Stand::new(Kind::Waits, format!("ready, and its dispatcher does nothing: {wedged}"));
     }
-    // Where the log of its last attempt is says nothing about the next one.
+    // Where the log of its last attempt is says nothing about the next one, and that no card is written keeps no worker away.
+    let keeps = |t: &Take| t.watcher != SYNTHESIZE_DISTRESS || t.next.is_some() || f.open_card().is_some();
     let speaks = |t: &&Take| match t.verdict {
-        Verdict::Leaves => watch::acts(t.watcher),
+        Verdict::Leaves => watch::acts(t.watcher) && keeps(t),
         Verdict::Unknown => watch::acts(t.watcher) && !t.elsewhere,
         _ => false,
     };
-    // A person unblocked it: no watcher has to do anything before it starts.
-    let turn = d.events.iter().rev().find(|e| authorship::is_turn(e));
+    // A person unblocked it: no watcher has to do anything before it starts. What one did since only carried that out.
+    let turn = d.events.iter().rev().find(|e| authorship::is_turn(e) && !is_ours(e));
     let is_freed = turn.is_some_and(|e| e.kind != EventKind::Assigned && authorship::is_fresh_start(e))
         && d.task.claim_lock.is_none();
     if let Some(take) = f.takes.iter().find(speaks).filter(|_| !is_freed) {
@@ -692,7 +719,9 @@ fn ready(f: &Facts) -> Stand {
     let who = f.starter().unwrap_or("any worker");
     let since = words(f.now.since(f.since()));
     if f.own_board {
-        return Stand::new(Kind::Fine, format!("ready for {who} since {since}: a worker must claim it"));
+        let claim =
+            || Stand::new(Kind::Fine, format!("ready for {who} since {since}: a worker must claim it"));
+        return still::kept(f).map_or_else(claim, |says| Stand::new(Kind::Waits, says));
     }
     if f.runtime.is_lane(d.task.assignee.as_deref()) {
         return Stand::new(
@@ -700,8 +729,11 @@ fn ready(f: &Facts) -> Stand {
             format!("ready for {who} since {since}: {who} claims its tasks itself"),
         );
     }
+    let older = f.outlived_by.map(|pid| {
+        format!("Process {pid} of an earlier attempt still works on it, and Hermes starts the next worker beside it")
+    });
     let every = words(f.runtime.interval);
-    match &f.runtime.dispatcher {
+    let stand = match &f.runtime.dispatcher {
         Dispatcher::Absent => Stand::new(
             Kind::Waits,
             format!("ready for {who} since {since}, and no dispatcher is seen that would start it"),
@@ -718,7 +750,8 @@ fn ready(f: &Facts) -> Stand {
             Kind::Fine,
             format!("ready for {who} since {since}: the dispatcher starts it with its next tick"),
         ),
-    }
+    };
+    stand.more(older)
 }
 
 /// What was said on the board of a task that stands still, or would be said now.
@@ -728,10 +761,13 @@ fn notice(f: &Facts) -> Option<Stand> {
     let began = |e: &Event| authorship::is_fresh_start(e) || e.kind == EventKind::Claimed;
     let from = f.detail.events.iter().rposition(began).map_or(0, |i| i + 1);
     let told = f.detail.events[from..].iter().rev();
-    // What heal says of a worker stands as long as that worker does; see `told`.
+    // What is said of a worker stands as long as that worker does; see `told`.
     // That nobody takes it is over once a dispatcher assigns it, or who has that name takes tasks.
     let is_nobodys = f.runtime.is_nobodys(f.detail.task.assignee.as_deref(), f.own_board);
-    let is_over = |e: &Event| !is_nobodys && needs_operator::key(e) == Some(needs_operator::NO_ASSIGNEE);
+    let is_over = |e: &Event| match needs_operator::key(e) {
+        Some(needs_operator::NO_ASSIGNEE) => !is_nobodys,
+        key => key == Some(needs_operator::OLDER_WORKER),
+    };
     let is_notice =
         |e: &Event| e.kind == EventKind::Detected && is_ours(e) && e.by() != Some(HEAL) && !is_over(e);
     let told = told.into_iter().find(|e| is_notice(e) && text(e, "mend").is_some());
@@ -742,8 +778,7 @@ fn notice(f: &Facts) -> Option<Stand> {
     let fronts = [format!("{id} is "), format!("card {id} is "), format!("card {id} ")];
     let says = fronts.iter().find_map(|front| because.strip_prefix(front.as_str())).unwrap_or(because);
     let mend = told.and_then(|e| text(e, "mend"));
-    // What mends it is the end of the reason, and a sentence of its own here.
-    let says = mend.and_then(|mend| says.strip_suffix(mend)?.strip_suffix("; ")).unwrap_or(says);
+    let says = without(says, mend);
     let mend = mend.map(|mend| format!("What mends it: {mend}"));
     let soon = || "route-blocked says so on the board with its next pass, with what mends it".to_owned();
     Some(Stand::new(Kind::NeedsPerson, says).more(mend.or_else(|| Some(soon()))))
@@ -766,6 +801,7 @@ fn todo(f: &Facts) -> Stand {
         };
         let who = match (f.own_board, is_unlinked) {
             (false, _) => "a dispatcher promotes it",
+            (true, false) if f.is_marked() || f.is_taken_back() => "no watcher promotes it",
             (true, false) => "heal promotes it",
             (true, true) => "only a person promotes it",
         };

@@ -1,5 +1,7 @@
 //! What stands still with nobody who goes on with it: a person decides. Pure.
 
+use serde_json::Value;
+
 use super::facts::{Facts, Verdict};
 use super::standing::{Kind, Stand, is_promoted};
 use base::count::things;
@@ -78,13 +80,15 @@ impl Unattended {
 /// What a watcher did to it was undone, and would be due again: no watcher goes on with it.
 pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
     let at = f.undone().filter(|_| f.is_taken_back())?;
-    let is_held = || our_hold(&f.detail).is_some() && stand.until.is_none_or(|until| until <= f.now);
+    // By its own end: no end of quiet hours lets it go on.
+    let hold = our_hold(&f.detail).map(|(_, hold)| hold.get("until").and_then(Value::as_i64).map(Time));
+    let is_held = || hold.is_some_and(|until| until.is_none_or(|until| until <= f.now));
     let is_nobodys = || f.runtime.is_nobodys(f.detail.task.assignee.as_deref(), f.own_board);
     // A dispatcher of Hermes requeues it with its next tick.
     let is_left = || f.own_board || f.runtime.dispatcher == Dispatcher::Absent || f.now.since(at) >= TICKED;
     let stands = match f.detail.task.status {
-        Status::Scheduled if is_held() && f.open_card().is_none() => match stand.until {
-            Some(until) => format!("held until {} (passed)", until.local_minute()),
+        Status::Scheduled if is_held() && f.open_card().is_none() => match hold.flatten() {
+            Some(until) => format!("held until {} (passed)", until.local_moment(f.now)),
             None => "held without an end".to_owned(),
         },
         Status::Blocked if !is_promoted(f) && f.open_card().is_none() => "blocked".to_owned(),
@@ -92,9 +96,12 @@ pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
             "running, and its worker is gone".to_owned()
         }
         Status::Ready if is_nobodys() => "ready for nobody".to_owned(),
+        Status::Todo if !f.detail.parents.is_empty() && is_passed_over_in_todo(f, stand) => {
+            "in todo, and what it waits for is done".to_owned()
+        }
         _ => return None,
     };
-    let at = at.local_minute();
+    let at = at.local_moment(f.now);
     let says =
         format!("{stands}; a step of the watchers was undone by hand at {at}, so none acts on it: decide");
     Some(instead(stand, says))
@@ -102,19 +109,21 @@ pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
 
 /// What a watcher would do to it, and may not: it is marked, and nobody else does that.
 pub(super) fn marked(f: &Facts, stand: &Stand) -> Option<Stand> {
-    let is_free = || f.detail.parents.iter().all(|p| p.status.frees_children());
-    let is_waiting = || f.own_board && stand.kind == Kind::Fine && is_free();
     let stands = match f.detail.task.status {
         // A dispatcher of Hermes requeues it with its next tick, and who works ends its attempt after that.
         Status::Running if f.life == Some(Life::Gone) && f.now.since(heard(f)) >= TICKED => {
             "running, and its worker is gone"
         }
-        Status::Todo if is_waiting() && f.now.since(f.since()) >= PASSED_OVER => {
-            "in todo, and what it waits for is done"
-        }
+        Status::Todo if is_passed_over_in_todo(f, stand) => "in todo, and what it waits for is done",
         _ => return None,
     };
     f.is_marked().then(|| instead(stand, by_mark(stands)))
+}
+
+/// On a board without a dispatcher heal makes a task ready whose parents are done: it did not for two hours.
+fn is_passed_over_in_todo(f: &Facts, stand: &Stand) -> bool {
+    let is_free = f.detail.parents.iter().all(|p| p.status.frees_children());
+    f.own_board && stand.kind == Kind::Fine && is_free && f.now.since(f.since()) >= PASSED_OVER
 }
 
 /// How a marked task stands, and that it stays so.
@@ -133,6 +142,27 @@ fn heard(f: &Facts) -> Time {
 fn instead(stand: &Stand, says: String) -> Stand {
     let before = stand.more.clone().or_else(|| Some(stand.says.clone()));
     Stand::new(Kind::NeedsPerson, says).more(before)
+}
+
+/// A process of an ended attempt keeps it from being claimed, for as long as a card may wait.
+pub(super) fn outlived(f: &Facts, stand: &Stand) -> Option<Stand> {
+    let is_long = f.is_passed_over || (!f.is_shared && f.now.since(f.since()) >= f.patience);
+    let says = kept(f).filter(|_| is_long && stand.kind != Kind::Due)?;
+    Some(Stand::new(Kind::NeedsPerson, says).more(stand.more.clone()))
+}
+
+/// That no worker of the program `board` claims a ready task, and why.
+pub(super) fn kept(f: &Facts) -> Option<String> {
+    let pid = f.outlived_by.filter(|_| f.own_board && f.detail.task.status == Status::Ready)?;
+    let (who, since) = (f.starter().unwrap_or("any worker"), words(f.now.since(f.since())));
+    Some(match f.is_shared {
+        true => format!(
+            "ready for {who} since {since}: a worker must claim it; none of this host does while process {pid} of an earlier attempt still works on it"
+        ),
+        false => format!(
+            "ready for {who} since {since}, and process {pid} of an earlier attempt still works on it: no worker claims it before that ends"
+        ),
+    })
 }
 
 /// It is ready, and a dispatcher that lives or cannot be seen does not start it, whatever the reason; on a board without any, nobody
@@ -308,9 +338,14 @@ pub(super) fn unknown(f: &Facts, _: &Stand) -> Option<Stand> {
         words(silent),
         take.because
     );
-    let release = match f.own_board {
-        true => String::new(),
-        false => format!(": `{} reclaim {}`", f.hand, task_word(&t.id)),
+    let (hand, id) = (&f.hand, task_word(&t.id));
+    let release = match t.worker_pid {
+        _ if f.own_board => String::new(),
+        None => format!(": `{hand} reclaim {id}`"),
+        // Hermes' `reclaim` signals the recorded pid, which may be another program's by now. Its `block` is counted.
+        Some(pid) => format!(
+            ": `{hand} schedule {id} released && {hand} unblock {id}`, which signals nothing; `reclaim` may end process {pid}"
+        ),
     };
     let more =
         format!("Claimed by {claim}. Look there; where no worker is at it, release its claim{release}");

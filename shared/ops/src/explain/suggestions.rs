@@ -125,10 +125,12 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         let named = if flags.is_empty() { " --board default" } else { flags.as_str() };
         all.add("let the watchers change this board again", format!("watchbill unpause{named}"));
     }
-    if let Some(run) =
-        f.told().and_then(needs_operator::goes_on_by).filter(|_| stand.kind == Kind::NeedsPerson)
-    {
+    let told = f.told().filter(|_| stand.kind == Kind::NeedsPerson);
+    if let Some(run) = told.and_then(needs_operator::goes_on_by) {
         all.add("let the stopped worker go on", run);
+    }
+    if let Some(pid) = told.and_then(needs_operator::outlives) {
+        older_worker(&mut all, pid);
     }
     let asking = mapping::open(&f.detail).filter(|m| m.waits && !f.is_over());
     if asking.is_some() {
@@ -159,6 +161,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     let acts = |t: &&Take| matches!(&t.verdict, Verdict::Acts { action, .. } if *action != StepAction::Tell);
     // A pass over this task alone would not see that it is another one's turn.
     let acts = |t: &&Take| acts(t) && watch::acts(t.watcher) && !standing::goes_on_waiting(t);
+    let acts = |t: &&Take| acts(t) && !(t.frees && f.outlived_by.is_some());
     if let Some(take) = f.takes.iter().find(acts) {
         all.add(
             "do now what the next pass would do",
@@ -206,6 +209,10 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             all.add("stop it until you unblock it", format!("{hand} block {id} unfinished"));
         }
     }
+    let is_known = |_: &i64| !f.own_board || stand.kind == Kind::NeedsPerson;
+    if let Some(pid) = f.outlived_by.filter(is_known).filter(|_| f.detail.task.status == Status::Ready) {
+        older_worker(&mut all, pid);
+    }
     match f.detail.task.status {
         Status::Blocked if stand.unattended == Some(Unattended::NotPromoted) => not_promoted(&mut all, f),
         // Whatever else is done with it, `board lend` blocks it again.
@@ -214,13 +221,19 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             all.push("put it away", archive(&id), Some(Together::Loop(archive(EACH))));
         }
         Status::Blocked | Status::Scheduled => {
+            // Whatever lets it go on starts another worker beside that one.
+            let once = f.outlived_by.map(|pid| format!(", once process {pid} has ended"));
+            let once = once.unwrap_or_default();
             if asks(f) && asking.is_none() {
                 let say = remedy::comment(hand, &id, remedy::YOUR_ANSWER, f.own_board);
                 let run = match is_claimed {
                     true => format!("{say} && {}", unblock(f, &id)),
                     false => remedy::answer(hand, &id, f.own_board),
                 };
-                all.add("answer, and let it go on", run);
+                all.add(&format!("answer, and let it go on{once}"), run);
+            }
+            if let Some(pid) = f.outlived_by {
+                older_worker(&mut all, pid);
             }
             let is_held = our_hold(&f.detail).is_some();
             let to = match (lacking, stand.until.is_some_and(|until| until > f.now)) {
@@ -230,7 +243,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
                 (None, false) if is_held => "not wait any longer",
                 _ => "let it go on",
             };
-            all.push(to, unblock(f, &id), Some(unblocks(f)));
+            all.push(&format!("{to}{once}"), unblock(f, &id), Some(unblocks(f)));
             if stand.kind == Kind::NeedsPerson {
                 all.add(
                     "see what its next attempt would be told",
@@ -243,17 +256,21 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             all.push("let it go on", unblock(f, &id), Some(unblocks(f)));
         }
         Status::Triage => {
+            let with_note = |to: &str| format!("{to} ({})", remedy::SPECIFYING);
             if needs_operator::asked_in_triage(&f.detail).is_some() {
-                all.add("answer, and let it go on", remedy::answer_in_triage(hand, &id));
+                all.add(&with_note("answer, and let it go on"), remedy::answer_in_triage(hand, &id));
             }
             let specify = |id: &str| remedy::out_of_triage(hand, id, false);
-            all.push("put it back on its way", specify(&id), Some(Together::Loop(specify(EACH))));
+            let to = with_note("put it back on its way");
+            all.push(&to, specify(&id), Some(Together::Loop(specify(EACH))));
         }
         Status::Review => {
             let show = |id: &str| format!("{hand} show {id}");
             all.push("read what is to be reviewed", show(&id), Some(Together::Loop(show(EACH))));
             all.add("accept it", format!("{hand} complete {id}"));
         }
+        // No worker takes it before that ends.
+        Status::Ready if f.own_board && f.outlived_by.is_some() => {}
         Status::Ready if f.is_passed_over && f.own_board => {
             let who = f.detail.task.assignee.as_deref();
             let who = who.map_or_else(|| "NAME".to_owned(), shell_word);
@@ -301,6 +318,18 @@ fn is_lift_first(f: &Facts, stand: &Stand) -> bool {
         _ => false,
     };
     f.is_taken_back() || (is_theirs && f.lacking().is_none())
+}
+
+/// What a person does about a process of an ended attempt that still works on the task.
+fn older_worker(all: &mut Commands, pid: i64) {
+    let when = "it has nothing more to do";
+    all.add("see what still works on it", format!("ps -fp {pid}"));
+    all.put(Command {
+        to: format!("stop that, if {when}"),
+        run: format!("kill {pid}"),
+        together: None,
+        stops: Some(Stops { when, is_of_process: true }),
+    });
 }
 
 /// What a person does about a living worker: they look, and end its attempt where it makes no progress.

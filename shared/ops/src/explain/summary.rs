@@ -27,6 +27,7 @@ use base::quote;
 use base::time::{Time, words};
 use board::Status;
 use card::{task_word, with_flags};
+use config::QuietHours;
 use logs::LogEnd;
 use logs::provider::Id;
 use page::Overview;
@@ -113,6 +114,12 @@ pub struct Entry {
     pub(crate) asked: Option<Time>,
     /// Until when it waits, where that is known.
     pub until: Option<Time>,
+    /// When the hold of its provider or key ends, where that is what it shares with others.
+    #[serde(skip)]
+    pub(crate) retried_at: Option<Time>,
+    /// That is when the quiet hours end.
+    #[serde(skip)]
+    pub(crate) quiet_until: Option<Time>,
     /// A watcher would change it with its next pass.
     pub(crate) due: bool,
     /// What our programs did with it in that time, oldest first.
@@ -221,10 +228,19 @@ pub(crate) fn together(all: &[Entry]) -> (Vec<(&Shared, Vec<&Entry>)>, Vec<&Entr
     (groups, singles)
 }
 
+/// When the next of these is tried: when the hold of their provider ends, since the own hold of a task may end before that; else when the first
+/// hold of a task ends.
+pub(crate) fn next_try(entries: &[&Entry]) -> Option<Time> {
+    entries.iter().filter_map(|e| e.retried_at.or(e.until)).min()
+}
+
 /// What is said once of all of a group: `moon: a quota or the money at its provider was used up; 11 tasks, next try 02:09 +00:00`.
-pub(crate) fn heading(shared: &Shared, entries: &[&Entry]) -> String {
-    let next = entries.iter().filter_map(|e| e.until).min();
-    let next = next.map_or_else(String::new, |at| format!(", next try {}", at.local_minute()));
+pub(crate) fn heading(shared: &Shared, entries: &[&Entry], now: Time) -> String {
+    let next = next_try(entries).map_or_else(String::new, |at| {
+        let is_quiet = entries.iter().any(|e| e.quiet_until == Some(at));
+        let quiet = if is_quiet { ", after the quiet hours" } else { "" };
+        format!(", next try {}{quiet}", at.local_moment(now))
+    });
     let tasks = things(entries.len(), "task");
     let says = match shared.cause {
         Cause::ConnectionRefused => format!("{}: nobody answers at this address", shared.at),
@@ -341,6 +357,8 @@ impl Summary {
                 }
                 Kind::Waits | Kind::Due => s.waiting.push(entry),
                 Kind::LeftAlone => s.left_alone.push(entry),
+                // One that was split, or waits for another task, is not ready.
+                Kind::Fine if f.waits_in_todo() => {}
                 Kind::Fine | Kind::Over if entry.deeds.iter().any(Deed::helps) => s.healed.push(entry),
                 Kind::Fine | Kind::Over => {}
             }
@@ -451,6 +469,9 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
     let shared = (matches!(stand.kind, Kind::NeedsPerson | Kind::Waits | Kind::Due) && !is_stopped)
         .then(|| Shared::of(f).filter(|_| f.undone().is_none()))
         .flatten();
+    let of_provider = shared.as_ref().filter(|s| s.cause.lies_with_provider());
+    let retried_at = of_provider.and(f.retried_at).map(|at| f.resumes(at).0);
+    let until = stand.until.filter(|u| *u > f.now);
     let entry = Entry {
         task: d.task.id.clone(),
         title: Line::of(d.task.title.clone()),
@@ -469,7 +490,12 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
             None => Some(f.anew()),
         }
         .filter(|_| stand.kind == Kind::NeedsPerson),
-        until: stand.until.filter(|u| *u > f.now),
+        until,
+        retried_at,
+        quiet_until: retried_at.or(until).filter(|at| {
+            let last = |hours: QuietHours| hours.until(at.plus(-1));
+            f.quiet_hours.and_then(last) == Some(*at)
+        }),
         due: stand.kind == Kind::Due,
         deeds,
         command,
@@ -488,6 +514,10 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
 fn stopped_by(f: &Facts, Stops { when, is_of_process }: Stops, run: &str) -> String {
     let why = || with_flags("watchbill why", &task_word(&f.detail.task.id), &f.flags);
     match is_of_process {
+        true if f.outlived_by.is_some() && f.detail.task.status != Status::Ready => format!(
+            "a process of an earlier attempt still works on it: wait for its end first; if {when}, `{}` names the process to stop",
+            why()
+        ),
         true => format!("look at it; if {when}, `{}` names the process to stop", why()),
         false => format!("look at it; if {when}, stop it: `{run}`"),
     }

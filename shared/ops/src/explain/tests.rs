@@ -10,8 +10,10 @@ use super::summary::Shared;
 use super::{Answer, deeds, diagnosis, suggestions};
 use base::cause::Cause;
 use base::error::Error;
+use base::time::Time;
 use board::testing::{NOW, ago, detail, event, run};
 use board::{Detail, Event, Kin, Run, Status};
+use config::QuietHours;
 use logs::provider::Id;
 use logs::{Evidence, LogEnd, Reading};
 use policy::Profiles;
@@ -29,11 +31,13 @@ fn facts(detail: Detail) -> Facts {
         hand: "hermes kanban".into(),
         flags: String::new(),
         own_board: false,
+        is_shared: false,
         now: NOW,
         paused: None,
         refused: None,
         person: None,
         life: None,
+        outlived_by: None,
         is_for_people: false,
         woke: None,
         no_orchestrator: None,
@@ -57,6 +61,8 @@ fn facts(detail: Detail) -> Facts {
         wedged: None,
         takers: None,
         queued: None,
+        retried_at: None,
+        quiet_hours: None,
         unreached: None,
         endless: Arc::default(),
         providers: [].into(),
@@ -95,6 +101,7 @@ fn take(watcher: &'static str, verdict: Verdict, next: Option<i64>) -> Take {
         next: next.map(|s| NOW.plus(s)),
         stuck: None,
         elsewhere: false,
+        frees: false,
     }
 }
 
@@ -393,6 +400,25 @@ fn what_lets_a_log_be_read_comes_before_the_unblock() {
     let mut f = unread("a symbolic link");
     f.reading = Reading::of(LogEnd::NoEvidence, None);
     assert_eq!(suggestions::of(&f, &standing::of(&f))[0].run, "hermes kanban unblock t_00000001");
+}
+
+#[test]
+fn a_decision_that_was_refused_is_told_of_the_card_that_was_answered() {
+    let of = |refused: i64| {
+        let because = "Refused, and nothing changed by it: reassign t_00000001: there is no profile ghost.";
+        let route = json!({"action": "reassign", "task": "t_00000001", "assignee": "ghost"});
+        let mut card = detail("t_0000ca4d", Status::Done);
+        card.runs = vec![Run { route: Some(route), ..run(1, "tuesday", Some("completed")) }];
+        card.events.push(event("completed", 120, json!({})));
+        let trail = json!({"pass": "p", "case": "decision", "because": because});
+        let keys =
+            json!({"by": "route-blocked", "accepted": 1 - refused, "refused": refused, "watchbill": trail});
+        card.events.push(event("watchbill_decided", 60, keys));
+        let f = Facts { card: Some(card), ..task(Status::Scheduled, vec![]) };
+        Answer::of(&f, "/b.db", &[]).card.unwrap().decision.unwrap()
+    };
+    let refused = "reassign t_00000001. Refused, and nothing changed by it: reassign t_00000001: there is no profile ghost.";
+    assert_eq!((of(0), of(1)), ("reassign t_00000001".to_owned(), refused.to_owned()));
 }
 
 #[test]
@@ -1024,6 +1050,48 @@ fn a_used_up_quota_is_one_also_behind_a_card_that_was_answered() {
     assert_eq!(needs_operator::lacking(&f.detail), None);
 }
 
+/// The local minutes between these moments, as quiet hours.
+fn quiet(from: Time, to: Time) -> Option<QuietHours> {
+    let minute = |at: Time| at.local_minute()[..5].to_owned();
+    let hours = QuietHours::parse(&format!("{}-{}", minute(from), minute(to)));
+    assert!(hours.is_some());
+    hours
+}
+
+#[test]
+fn a_hold_that_ends_in_quiet_hours_lasts_until_those_end() {
+    let (end, mut f) = (NOW.plus(7_200), held("rate_limit"));
+    f.takes = vec![take("route-blocked", Verdict::Leaves, Some(600))];
+    for (from, until, says) in [
+        (NOW.plus(1_200), NOW.plus(600), "(10m): "),
+        (NOW.plus(-600), end, "(2h), the end of the quiet hours: "),
+        (NOW.plus(300), end, "(2h), the end of the quiet hours: "),
+    ] {
+        f.quiet_hours = quiet(from, end);
+        let stand = standing::of(&f);
+        let line = format!("held until {} {says}its provider limited requests", until.local_moment(NOW));
+        assert!(stand.says.starts_with(&line), "{line}\n{}", stand.says);
+        assert_eq!((stand.kind, stand.until), (Kind::Waits, Some(until)));
+        let answer = Answer::of(&f, "/b.db", &[]);
+        let routed = answer.next.iter().find(|n| n.watcher == "route-blocked").unwrap();
+        assert_eq!(routed.at, Some(until));
+        let hold = answer.hold.unwrap();
+        assert_eq!((hold.until, hold.quiet_until), (Some(NOW.plus(600)), (until == end).then_some(end)));
+    }
+    // The watchers say so themselves of one that is over by its own end.
+    f.now = NOW.plus(900);
+    f.takes = vec![take("route-blocked", acts("extend"), None)];
+    let stand = standing::of(&f);
+    assert_eq!((stand.kind, stand.until), (Kind::Waits, Some(end)), "{stand:?}");
+    f.takes = vec![take("route-blocked", acts("release"), None)];
+    assert_eq!(standing::of(&f).kind, Kind::Due);
+    // A decision is carried out in them.
+    f.takes = vec![take("route-blocked", Verdict::Leaves, None)];
+    f.card = Some(detail("t_0000caf1", Status::Running));
+    let stand = standing::of(&f);
+    assert_eq!((stand.kind, stand.until), (Kind::Waits, Some(NOW.plus(600))), "{stand:?}");
+}
+
 #[test]
 fn of_a_hold_that_is_over_it_says_what_holds_the_task_on() {
     let passed = |take: Option<Take>| {
@@ -1039,7 +1107,7 @@ fn of_a_hold_that_is_over_it_says_what_holds_the_task_on() {
         said("route-blocked", "waits until 04:00: another task probes moon first", acts("extend"), None);
     let over = format!(
         "held until {} (passed): its provider limited requests (rate_limit)",
-        NOW.plus(600).local_minute()
+        NOW.plus(600).local_moment(NOW.plus(900))
     );
     let mut asked = passed(None);
     asked.card = Some(detail("t_0000caf1", Status::Running));
@@ -1147,6 +1215,9 @@ fn commands_are_whole_and_fit_the_state() {
     (own.own_board, own.hand) = (false, "hermes kanban".into());
     let answered = "hermes kanban comment t_00000001 'YOUR ANSWER' && hermes kanban specify t_00000001";
     assert_eq!(runs(&own)[..2], [answered, "hermes kanban specify t_00000001"]);
+    for command in &suggestions::of(&own, &standing::of(&own))[..2] {
+        assert!(command.to.ends_with(" (a model specifies it, which costs tokens)"), "{command:?}");
+    }
     own.detail.events.push(event(
         "block_loop_detected",
         20,
@@ -1338,6 +1409,13 @@ mod summary {
         assert_eq!(of(&s.waiting), ["t_00000004"]);
         assert_eq!(of(&s.needs_you), ["t_00000005"], "a card is told with its task");
         assert_eq!(of(&s.left_alone), ["t_00000007"]);
+        // One that was split waits for the tasks that were made of it.
+        let freed = ours("unblocked", 60, "route-blocked", "decision", json!({}));
+        let mut split = named("t_00000009", task(Status::Todo, vec![freed]));
+        split.detail.parents = vec![detail("t_00000010", Status::Ready).task.clone().into()];
+        assert_eq!(read(vec![split.clone()]).healed.len(), 0);
+        split.detail.parents[0].status = Status::Done;
+        assert_eq!(read(vec![split]).helped().1.len(), 1);
         assert_eq!(s.healed[0].done(), "requeued ×2");
         assert_eq!(s.healed[0].because(), Some("for a reason"));
         assert!(!s.is_quiet());
@@ -1451,7 +1529,7 @@ mod summary {
             of("t_00000005", "rate_limit"),
         ]);
         let said = text::lines(&s, false);
-        let until = NOW.plus(600).local_minute();
+        let until = NOW.plus(600).local_moment(NOW);
         let quota =
             format!("  moon: a quota or the money at its provider was used up; 2 tasks, next try {until}\n");
         assert_eq!(said.matches(&quota).count(), 1, "{said}");
@@ -1459,6 +1537,21 @@ mod summary {
         assert!(said.find("waiting\n") < said.find(&limit), "{said}");
         assert!(said.contains("    t_00000002 Count the lanterns\n"), "{said}");
         assert!(!said.contains("luna: its key"), "one alone is told as it is: {said}");
+        // The hold of a task may end before that of its provider, which then holds it on.
+        let until = NOW.plus(7_200);
+        let of_provider = |id: &str| Facts { retried_at: Some(until), ..of(id, "quota") };
+        let needs = crate::needs::of_tasks(&read(["t_00000001", "t_00000002"].map(of_provider).into()));
+        assert!(
+            needs[0].says.ends_with(&format!("2 tasks, next try {}", until.local_moment(NOW))),
+            "{needs:?}"
+        );
+        assert_eq!(needs[0].next, Some(until));
+        let end = until.plus(3_600);
+        let in_quiet = |id: &str| Facts { quiet_hours: super::quiet(NOW, end), ..of_provider(id) };
+        let needs = crate::needs::of_tasks(&read(["t_00000001", "t_00000002"].map(in_quiet).into()));
+        assert_eq!(needs[0].next, Some(end));
+        let next = format!(", next try {}, after the quiet hours", end.local_moment(NOW));
+        assert!(needs[0].says.ends_with(&next), "{needs:?}");
         let both = "$ for id in t_00000001 t_00000002; do hermes kanban reassign \"$id\" PROFILE && hermes kanban unblock \"$id\"; done\n";
         assert_eq!(said.matches(both).count(), 1, "{said}");
         let alone = "$ hermes kanban reassign t_00000003 PROFILE && hermes kanban unblock t_00000003\n";

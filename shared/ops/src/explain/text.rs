@@ -37,8 +37,12 @@ pub fn screen(a: &Answer, now: Time, many: bool, all: bool) -> String {
     if let Some(hold) = &a.hold {
         let cause = hold.cause.as_deref().unwrap_or("no cause");
         let until =
-            hold.until.map_or_else(|| "without an end".into(), |u| format!("until {}", moment(u, now)));
-        let line = format!("{until}, for {cause}, by {} since {}", hold.by, moment(hold.since, now));
+            hold.until.map_or_else(|| "without an end".into(), |u| format!("until {}", u.local_moment(now)));
+        let quiet = hold.quiet_until.map_or_else(String::new, |at| {
+            format!(", and on until the quiet hours end at {}", at.local_moment(now))
+        });
+        let (by, since) = (&hold.by, hold.since.local_moment(now));
+        let line = format!("{until}{quiet}, for {cause}, by {by} since {since}");
         section(&mut out, "hold", std::iter::once(printable(&line)));
     }
     if let Some(card) = &a.card {
@@ -87,7 +91,7 @@ fn attempts(out: &mut String, a: &Answer, now: Time) {
         let who = t.profile.as_deref().unwrap_or("-");
         let how = t.outcome.as_deref().unwrap_or("runs");
         let said = t.said.as_deref().map_or_else(String::new, |s| format!(": {s}"));
-        let line = format!("{}  {who}  {} for {}  {how}{said}", n + 1, moment(t.from, now), t.span(now));
+        let line = format!("{}  {who}  {} for {}  {how}{said}", n + 1, t.from.local_moment(now), t.span(now));
         printable(&line)
     };
     section(out, &heading("attempts", from), a.attempts.iter().enumerate().skip(from).map(one));
@@ -97,7 +101,7 @@ fn deeds(out: &mut String, a: &Answer, now: Time) {
     let from = a.deeds.len().saturating_sub(MAX_SHOWN);
     let one = |d: &Deed| {
         let case = if d.case.is_empty() { String::new() } else { format!(" ({})", d.case) };
-        printable(&format!("{}  {} {}{case}: {}", moment(d.at, now), d.by, d.words(), d.because))
+        printable(&format!("{}  {} {}{case}: {}", d.at.local_moment(now), d.by, d.words(), d.because))
     };
     section(out, &heading("done by us", from), a.deeds.iter().skip(from).map(one));
 }
@@ -111,7 +115,7 @@ fn next(a: &Answer, now: Time, all: bool) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (n, at) in a.next.iter().filter_map(|n| Some((n, n.at?))) {
         let when = if at > now {
-            format!("with its first pass after {}, in {}", moment(at, now), words(at.since(now)))
+            format!("with its first pass after {}, in {}", at.local_moment(now), words(at.since(now)))
         } else {
             "with its next pass".into()
         };
@@ -135,14 +139,4 @@ fn next(a: &Answer, now: Time, all: bool) -> Vec<String> {
             .push(format!("{}, as shipped; whether these timers run was not looked at", every.join(" and ")));
     }
     lines
-}
-
-/// `03:12`, with the days where it is not near.
-fn moment(t: Time, now: Time) -> String {
-    let far = t.since(now);
-    match far {
-        -72_000..=72_000 => t.local_minute(),
-        ..-72_000 => format!("{} ({} ago)", t.local_minute(), words(far.saturating_neg())),
-        _ => format!("{} (in {})", t.local_minute(), words(far)),
-    }
 }

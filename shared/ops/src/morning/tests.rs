@@ -37,6 +37,8 @@ fn entry(id: &str, title: &str, says: &str) -> Entry {
             stops: None,
         }),
         shared: None,
+        retried_at: None,
+        quiet_until: None,
         unattended: None,
         refused: None,
     }

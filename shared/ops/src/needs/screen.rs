@@ -96,14 +96,19 @@ pub fn of_hosts(all: &[Now], look: Look) -> String {
     std::iter::once(look.painted(colour(&refs), &head)).chain(each).collect()
 }
 
+/// The one of these words that a line about these machines is to look like: all is well, something is unknown, a person is needed.
+pub(crate) fn look_of(all: &[&Now], [good, warn, bad]: [&'static str; 3]) -> &'static str {
+    let is_good = |now: &&Now| now.needs.is_empty() && findings(now).next().is_none();
+    match (all.iter().all(is_good), all.iter().any(|now| unknown(now).next().is_some())) {
+        (false, _) => bad,
+        (true, true) => warn,
+        (true, false) => good,
+    }
+}
+
 /// The colour of a line about these.
 fn colour(all: &[&Now]) -> &'static str {
-    let good = |now: &&Now| now.needs.is_empty() && findings(now).next().is_none();
-    match (all.iter().all(good), all.iter().any(|now| unknown(now).next().is_some())) {
-        (false, _) => "1;31",
-        (true, true) => "1;33",
-        (true, false) => "32",
-    }
+    look_of(all, ["32", "1;33", "1;31"])
 }
 
 /// The lines.
@@ -118,8 +123,8 @@ pub fn lines(now: &Now, look: Look) -> String {
     if more > 0 {
         look.line(&mut out, &format!("and {more} more: {}", report(now)));
     }
-    look.some(&mut out, findings(now), now);
-    look.some(&mut out, unknown(now), now);
+    look.some(&mut out, findings(now).map(|found| format!("! {found}")), now);
+    look.some(&mut out, unknown(now).map(|unseen| format!("? {unseen}")), now);
     for (board, paused) in now.boards.iter().filter_map(|b| Some((&b.board, b.paused.as_ref()?))) {
         look.line(&mut out, &format!("  {board}: {paused}"));
     }
@@ -127,15 +132,15 @@ pub fn lines(now: &Now, look: Look) -> String {
 }
 
 /// What was found of the boards themselves.
-fn findings(now: &Now) -> impl Iterator<Item = String> {
-    now.boards.iter().flat_map(|b| b.findings.iter().map(move |f| format!("! {}: {f}", b.board)))
+pub(crate) fn findings(now: &Now) -> impl Iterator<Item = String> {
+    now.boards.iter().flat_map(|b| b.findings.iter().map(move |f| format!("{}: {f}", b.board)))
 }
 
 /// What could not be looked at.
 pub fn unknown(now: &Now) -> impl Iterator<Item = String> {
     let of_boards =
-        now.boards.iter().flat_map(|b| b.unknown.iter().map(move |u| format!("? {}: {u}", b.board)));
-    now.unknown.iter().map(|u| format!("? {u}")).chain(of_boards)
+        now.boards.iter().flat_map(|b| b.unknown.iter().map(move |u| format!("{}: {u}", b.board)));
+    now.unknown.iter().cloned().chain(of_boards)
 }
 
 /// How these stand, in one phrase. "Nothing needs you" is said only where everything could be looked at.

@@ -32,6 +32,8 @@ fn entry(id: &str, shared: Option<(&str, Cause)>, minutes: i64) -> Entry {
         since: NOW.plus(-60 * minutes),
         asked: Some(NOW.plus(-30 * minutes)),
         until: None,
+        retried_at: None,
+        quiet_until: None,
         due: false,
         deeds: Vec::new(),
         then: None,
@@ -409,7 +411,10 @@ fn what_waits_in_review_or_in_triage_is_one_need_each() {
     assert_eq!(said, want);
     let todo = |n: usize| needs[n].todo.as_deref().unwrap();
     assert_eq!(todo(1), "read each, then accept it with `complete`, or send it back");
-    assert_eq!(todo(2), "specify it; `kanban.auto_decompose` lets Hermes do so");
+    assert_eq!(
+        todo(2),
+        "specify it: a model does that, which costs tokens; the dispatcher of Hermes does so if `kanban.auto_decompose` is on"
+    );
     let run = "for id in t_00000001 t_00000003; do hermes kanban show \"$id\"; done";
     assert_eq!(needs[1].run.as_deref(), Some(run));
 }

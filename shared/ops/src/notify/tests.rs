@@ -398,6 +398,28 @@ fn tries_come_less_and_less_often() {
 }
 
 #[test]
+fn a_clock_that_was_ahead_silences_nothing() {
+    let year = 31_000_000;
+    let (mut book, target) = (Book::default(), anybody());
+    let fails = || Outcome::Refused("answers 503".into());
+    pass(&mut book, &at(0, &["a:default"]), &target, fails());
+    pass(&mut book, &at(year, &["a:default"]), &target, fails());
+    let decision = pass(&mut book, &at(60, &["a:default"]), &target, Outcome::Accepted);
+    assert_eq!(told(&decision), Some((vec!["a:default"], vec![])));
+    // What was asked by that clock, and is asked anew.
+    let asks = |seconds: i64, at_second: i64| {
+        let mut now = at(seconds, &["task:default:t_1"]);
+        now.needs[0].asked = Some(NOW.plus(at_second));
+        now
+    };
+    let mut book = Book::default();
+    assert!(told(&pass(&mut book, &asks(0, year), &target, Outcome::Accepted)).is_some());
+    assert_eq!(told(&pass(&mut book, &asks(60, year), &target, Outcome::Accepted)), None);
+    assert!(told(&pass(&mut book, &asks(120, 90), &target, Outcome::Accepted)).is_some());
+    assert_eq!(told(&pass(&mut book, &asks(180, 90), &target, Outcome::Accepted)), None);
+}
+
+#[test]
 fn a_test_that_failed_is_told_until_one_arrives_and_holds_nothing_up() {
     use crate::doctor::{Severity, TargetSeen, targets};
     let said = |book: &Book| {

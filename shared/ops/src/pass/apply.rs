@@ -151,7 +151,7 @@ impl Checked {
     /// of its attempt.
     pub fn of(steps: Vec<Step>, host: &dyn Witness, now: Time, orphan_wait: Duration) -> Checked {
         let proofs: Vec<_> = steps.iter().map(|s| s.proof.clone()).collect();
-        let freed: Vec<Freed<'_>> = steps.iter().filter_map(freed).collect();
+        let freed: Vec<Freed<'_>> = steps.iter().filter_map(Step::freed).collect();
         let seen = host.recheck(&proofs, &freed);
         let at_work: BTreeMap<String, AtWork> = freed
             .iter()
@@ -205,14 +205,6 @@ impl Checked {
     }
 }
 
-/// The task that a step makes free to be claimed.
-fn freed(step: &Step) -> Option<Freed<'_>> {
-    let expect = step.expect.as_ref();
-    let workers = expect.map_or(&[][..], |e| &e.workers);
-    let recorded = expect.map_or(&[][..], |e| &e.recorded);
-    step.sets_free().then_some(Freed { task: &step.task, workers, recorded })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,8 +228,8 @@ mod tests {
         }
         fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck {
             let process = |task: &str| match task {
-                "t_0000000a" => Some(AtWork { pid: 77, is_worker: true }),
-                "t_0000000c" => Some(AtWork { pid: 78, is_worker: false }),
+                "t_0000000a" => Some(AtWork { pid: 77, command: "agent".into(), is_worker: true }),
+                "t_0000000c" => Some(AtWork { pid: 78, command: "make".into(), is_worker: false }),
                 _ => None,
             };
             let at_work = freed.iter().map(|f| process(f.task)).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use base::error::Result;
+use base::error::{Kind, Result};
 use base::time::Time;
 use board::{Board, BoardId, Mode, Timeline};
 use logs::cache::Cache;
@@ -34,6 +34,16 @@ pub fn note(board: &dyn Board, cache: &mut Cache, now: Time) {
     if let Some(here) = board.timeline() {
         remember(&here, cache, now);
     }
+}
+
+/// Forgets the later timeline for which [`refuse`] refuses a board: a person says that this server is meant. Gives whether there was one.
+pub fn forget(board: &mut dyn Board, cache: &mut Cache) -> bool {
+    let here = board.timeline();
+    let refused = here.filter(|_| refuse(board, cache).is_err_and(|e| e.kind == Kind::Data));
+    if let Some(here) = &refused {
+        cache.forget(&all_of(here), &BTreeSet::new());
+    }
+    refused.is_some()
 }
 
 /// The latest timeline that was seen, where it is later than this one.

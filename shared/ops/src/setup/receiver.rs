@@ -2,8 +2,8 @@
 
 use super::Places;
 use base::endpoint::host;
-use config::NotifyFormat;
 use config::edit::Addition;
+use config::{NotifyFormat, NotifyKeys};
 
 /// Who is told, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +74,21 @@ impl Receiver {
                 NotifyFormat::Discord => "discord",
                 NotifyFormat::Json | NotifyFormat::Telegram => "webhook",
             },
+        }
+    }
+
+    /// What a table of the configuration says in the place of this one, as `KEY = VALUE`; `None` where it says the same. A secret that
+    /// stands in a file is not compared.
+    pub fn differs_from(&self, table: &NotifyKeys) -> Option<String> {
+        let another = |key: &str, old: &Option<String>, own: &String| {
+            old.as_ref().filter(|old| *old != own).map(|old| format!("{key} = {old:?}"))
+        };
+        match self {
+            Receiver::Mail(address) => (!table.command.is_empty()
+                && !table.command.iter().any(|word| word.contains(address)))
+            .then(|| format!("command = {:?}", table.command)),
+            Receiver::Telegram { chat } => another("chat", &table.chat, chat),
+            Receiver::Url { url, .. } => another("url", &table.url, url),
         }
     }
 

@@ -59,7 +59,7 @@ t_77d0c3aa Fix the flaky login test (blocked, nova)
 fn the_whole_board_is_in_columns_and_says_what_is_not_known() {
     let all = said(&night(), true);
     let wanted = [
-        ": 3 running, 2 ready, 6 todo, 1 scheduled, 2\n    blocked, 11 done\n",
+        ": 3 running, 2 ready, 6 todo, 1\n    scheduled, 2 blocked, 11 done\n",
         "  task        state               time  turns  tools  tokens           cost  files  title\n",
         "  t_5c2e91b7  done              25m/1h   ?/60      ?       ?        ?/$5.00      ?  Add an index",
         "  t_0c9d8e7f  running           41m/1h   >=52  >=120  >=2.3M  >=$1.99/$1.50      ?  Write",

@@ -99,7 +99,9 @@ pub fn cause(d: &Detail, log: &LogEnd, said: Option<&str>) -> Option<Cause> {
     if hermes::is_never_started(d) {
         return Some(Cause::SpawnError);
     }
-    [said, run.and_then(|r| r.error.as_deref())].into_iter().flatten().find_map(cause::of_text)
+    let of_text = [said, run.and_then(|r| r.error.as_deref())].into_iter().flatten().find_map(cause::of_text);
+    let left_open = || run.is_some_and(|r| r.outcome.as_deref() == Some("protocol_violation"));
+    of_text.or_else(|| left_open().then_some(Cause::ProtocolViolation))
 }
 
 /// Puts the board's own word on the end of the newest attempt before the log's, where it has one that leaves no doubt: what a model

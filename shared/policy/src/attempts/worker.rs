@@ -136,6 +136,7 @@ pub fn ask(detail: &Detail) -> Option<Ask> {
                 hermes_spawned: spawned.is_some(),
                 birth: birth(t.worker_started_at.as_deref(), claimed),
                 workers,
+                recorded: detail.recorded().into_iter().filter(|r| r.run != t.current_run).collect(),
                 namespace: namespace(claimed),
             })
         }
@@ -153,6 +154,7 @@ pub fn ask(detail: &Detail) -> Option<Ask> {
                 hermes_spawned: false,
                 birth: None,
                 workers: detail.workers(),
+                recorded: Vec::new(),
                 namespace: namespace(claimed),
             })
         }
@@ -187,6 +189,7 @@ pub fn ask_of_loan(lent: Lent<'_>, asked: &Ask) -> Ask {
         hermes_spawned: false,
         birth: None,
         workers: Vec::new(),
+        recorded: Vec::new(),
         namespace: None,
         ..asked.clone()
     }

@@ -164,8 +164,9 @@ impl Queue {
     /// Lets the cards go that waited longest, as far as there are places. Says why the others wait.
     pub fn release(&mut self, writer: &CardWriter<'_>, decision: &mut Decision) {
         let changed: BTreeSet<String> = decision.steps.iter().map(|s| s.task.clone()).collect();
+        let now = writer.seen.now;
         let waits = |c: &&Detail| {
-            held(c).is_some() && authorship::undone(c).is_none() && !changed.contains(&c.task.id)
+            held(c, now).is_some() && authorship::undone(c).is_none() && !changed.contains(&c.task.id)
         };
         let mut waiting: Vec<&Detail> = writer.seen.cards.iter().filter(waits).collect();
         waiting.sort_by_key(|c| (c.task.created_at, c.task.id.clone()));
@@ -176,12 +177,12 @@ impl Queue {
             let given = card.events.iter().any(|e| authorship::is_assignment(e) && e.by() != Some(HAND));
             let given = card.task.assignee.clone().filter(|_| given);
             // After the hold an orchestrator must look at the worker: it lives, and is refused still.
-            if held(card).is_some_and(|(why, until)| why == WORKER_RUNS && writer.seen.now < until) {
+            if held(card, now).is_some_and(|(why, until)| why == WORKER_RUNS && now < until) {
                 let because = WORKER_RUNS.to_owned();
                 decision.left.push(Left::new(&card.task.id, because));
                 continue;
             }
-            let walled = held(card).is_some_and(|(why, until)| why == SAME_WALL && writer.seen.now < until);
+            let walled = held(card, now).is_some_and(|(why, until)| why == SAME_WALL && now < until);
             let wall = || walled.then(|| Problem::Nobody(SAME_WALL.to_owned()));
             match self.problem.clone().or_else(wall).filter(|_| given.is_none()) {
                 Some(Problem::Unknown(why)) => {
@@ -211,7 +212,7 @@ impl Queue {
 }
 
 /// Why a card waits, and until when, where Watchbill said so: this program, or the command of a worker that found no place.
-fn held(card: &Detail) -> Option<(&str, Time)> {
+fn held(card: &Detail, now: Time) -> Option<(&str, Time)> {
     let newest = authorship::parked(card)?;
     let ours = is_writer(newest) || newest.by() == Some(ROUTE_BLOCKED);
     if card.task.status != Status::Scheduled || !ours {
@@ -219,7 +220,9 @@ fn held(card: &Detail) -> Option<(&str, Time)> {
     }
     let hold = newest.trail()?.get("hold")?;
     let why = hold.get("cause").and_then(Value::as_str).unwrap_or_default();
-    Some((why, hold.get("until").and_then(Value::as_i64).map_or(newest.at, Time)))
+    // By a clock that was ahead: nobody knows when it was to end.
+    let until = hold.get("until").and_then(Value::as_i64).filter(|_| !newest.at.is_ahead_of(now));
+    Some((why, until.map_or(newest.at.min(now), Time)))
 }
 
 impl CardWriter<'_> {

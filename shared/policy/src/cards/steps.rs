@@ -9,6 +9,7 @@ use crate::cards::identity::made;
 use crate::cards::queue::Slot;
 use crate::cards::seen::SourceSeen;
 use crate::cards::writer::{CardWriter, Trouble};
+use crate::clock::is_within;
 use crate::decision::Pass;
 use base::quote;
 use base::registry::SYNTHESIZE_DISTRESS;
@@ -208,7 +209,7 @@ impl CardWriter<'_> {
         let (now, policy) = (self.seen.now, &self.config.heal);
         let most = seconds(policy.hold_max);
         let stated = t.evidence.as_ref().and_then(|e| e.resets).filter(|r| *r > now);
-        let had = asked(&s.detail).iter().filter(|a| now.since(a.at) < DAY).count();
+        let had = asked(&s.detail).iter().filter(|a| is_within(a.at, now, DAY - 1)).count();
         let had = i64::try_from(had).unwrap_or(i64::MAX);
         let wait = backoff(seconds(policy.hold), had, most, &s.detail.task.id);
         stated.map_or(now.plus(wait), |r| r.min(now.plus(most)))

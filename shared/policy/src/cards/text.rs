@@ -206,7 +206,10 @@ impl CardWriter<'_> {
         // On a board of `board init`, `unblock` is enough.
         if t.case == Rule::BlockLoop && !self.seen.own_board {
             more.push((
-                "It is in triage, where nothing unblocks it; it comes back with".into(),
+                format!(
+                    "It is in triage, where nothing unblocks it; it comes back once {}",
+                    remedy::SPECIFYING
+                ),
                 remedy::out_of_triage(&hand, &id, false),
             ));
         }

@@ -112,7 +112,7 @@ fn trouble(s: &SourceSeen, said: &Said) -> Trouble {
 /// The card, where there is to be one, and who decides.
 fn ask(writer: &CardWriter<'_>, s: &SourceSeen, said: &Said, t: &Trouble) -> (Option<Change>, Asked) {
     let d = &s.detail;
-    if card::is_card(&d.task) {
+    if d.task.is_card() {
         return (None, Asked::Person(HandOver::CardBlocked));
     }
     let open = d.cards.first().or_else(|| writer.open.get(&d.task.id)?.first());

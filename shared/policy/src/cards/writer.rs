@@ -6,6 +6,7 @@ use crate::authorship;
 use crate::cards::asked::{Asked, asked};
 use crate::cards::identity::named;
 use crate::cards::seen::Seen;
+use crate::clock::is_within;
 use crate::routing::facts::Routing;
 use crate::routing::router::Router;
 use crate::runtime::Runtime;
@@ -210,7 +211,7 @@ impl<'a> CardWriter<'a> {
 
     /// How many cards a task had today, where that is as many as it may have.
     pub fn used_up(&self, d: &Detail) -> Option<usize> {
-        let today = |a: &&Asked| self.seen.now.since(a.at) < DAY;
+        let today = |a: &&Asked| is_within(a.at, self.seen.now, DAY - 1);
         let made = asked(d).iter().filter(today).count();
         let most = usize::try_from(self.config.distress.max_cards).unwrap_or(usize::MAX);
         (made >= most).then_some(made)

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 
 use crate::World;
 use crate::attempts::worker::{AtWork, ask, workers};
-use crate::runtime::LogAsk;
 use base::cause::Cause;
 use base::error::Result;
 use base::time::Time;
@@ -66,10 +65,8 @@ fn shows_an_answer(life: Life, turns: Option<Option<u64>>, is_hermes: bool) -> O
 /// Whether the log of a running attempt tells that it is refused again and again now: it beats all the same.
 fn is_refused(world: &mut World<'_>, detail: &Detail, now: Time) -> bool {
     let Some(run) = detail.current_run() else { return false };
-    let board = world.board.id().clone();
-    let (task, profile, since) = (&detail.task.id, run.profile.as_deref(), run.started_at);
-    let ask = LogAsk { board: &board, task, profile, since, now, file: detail.words_file() };
-    let reading = world.logs.read(&ask, world.cache);
+    let (profile, since) = (run.profile.as_deref(), run.started_at);
+    let reading = world.log(&detail.task.id, profile, detail.words_file(), since, now);
     repeated(&reading.signals, since, now, world.config).is_some()
 }
 

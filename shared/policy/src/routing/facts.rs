@@ -11,7 +11,6 @@ use serde_json::Value;
 use crate::attempts::ended;
 use crate::authorship;
 use crate::routing::answered;
-use crate::runtime::LogAsk;
 use crate::{OtherPolicy, Profiles, World};
 use base::cause::Cause;
 use base::error::Result;
@@ -29,8 +28,7 @@ const MAX_EVENTS: u32 = 20_000;
 const MAX_RUNS: u32 = 500;
 /// Most profiles whose configuration is read.
 const MAX_PROFILES: usize = 256;
-/// Seconds after its end in which the log of an attempt is asked why it was limited, and of how many that is done in one pass.
-const LATELY: i64 = 3_600;
+/// Of how many attempts the logs are asked in one pass why they were limited.
 const MAX_ASKED: usize = 32;
 /// Seconds after which nothing sent counts any more: a night.
 pub use logs::provider::ledger::FORGOTTEN as NIGHT;
@@ -104,6 +102,17 @@ struct Shared {
     sent: Vec<Sent>,
 }
 
+impl Shared {
+    /// Without what a clock that was ahead noted: it would be newer than all that is seen from now on.
+    fn by(mut self, now: Time) -> Shared {
+        let is_past = |e: &Entry| !e.bad.max(e.good.unwrap_or(e.bad)).is_ahead_of(now);
+        self.entries.retain(is_past);
+        self.keys.retain(is_past);
+        self.sent.retain(|s| !s.at.is_ahead_of(now));
+        self
+    }
+}
+
 /// The numbers of the ledger, from the configuration.
 pub(crate) fn policy(config: &Config) -> Policy {
     let Keys { pace, give_up, max_probes, .. } = &config.routing;
@@ -144,18 +153,21 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
     for profile in profiles.values_mut() {
         profile.changed = provider::changed::seen(root.as_deref(), profile, world.cache, now);
     }
-    let events = world.board.turns(now.plus(-NIGHT), MAX_EVENTS)?;
+    // A refusal counts until a night after its hold.
+    let known_from = now.plus(-NIGHT - seconds(world.config.heal.hold_max));
+    let events = world.board.turns(known_from, MAX_EVENTS)?;
     let runs = as_pinned(world.board.recent_runs(MAX_RUNS)?, &events);
     let mut sent = sent(&events, rows);
+    sent.retain(|s| now.since(s.at) <= NIGHT);
     sent.iter_mut().for_each(|s| keyed(&mut s.id, Some(&s.profile), &profiles));
     let on_way = on_their_way(world, &sent, details)?;
     let details: Vec<&Detail> = details.iter().copied().chain(&on_way).collect();
     let notes = notes(&events, &details, &profiles);
     let told = told(&notes);
-    let said = said_by_logs(world, &runs, &told, now)?;
+    let said = said_by_logs(world, &runs, &told, known_from, now)?;
     let mut sightings: Vec<Sighting> = runs
         .iter()
-        .filter(|(task, run)| is_told_by_end(task, run, &told, now))
+        .filter(|(task, run)| is_told_by_end(task, run, &told, known_from))
         .filter_map(|(task, run)| of_run(task, run, &profiles, said.get(&(task.as_str(), run.id))))
         .collect();
     sightings.extend(notes.into_iter().map(|note| note.sighting));
@@ -174,6 +186,9 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
         at: run.last_heartbeat_at.unwrap_or(run.started_at),
         ..sighting(task, run, &profiles, News::Good)
     }));
+    // One of the future would be the newest for as long as a clock was ahead.
+    sightings.retain(|s| !s.at.is_ahead_of(now));
+    sent.retain(|s| !s.at.is_ahead_of(now));
     sightings.sort_by(|a, b| (a.at, a.began, &a.task).cmp(&(b.at, b.began, &b.task)));
     sightings.dedup();
     let here = world.board.id().at.to_string();
@@ -186,7 +201,7 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
     let looked = KeysSeen {
         here: &here,
         own: own.entries(),
-        before: &shared_of(world.cache, &here).map_or_else(Vec::new, |shared| shared.keys),
+        before: &shared_of(world.cache, &here).map_or_else(Vec::new, |shared| shared.by(now).keys),
         theirs: &theirs,
         sightings: &sightings,
         profiles: &profiles,
@@ -225,7 +240,7 @@ impl KeysSeen<'_> {
     /// mends a key.
     fn refused(&self, now: Time) -> (Vec<Entry>, Vec<Refusal>) {
         // What is older, and was not known before, was over before it was forgotten.
-        let is_news = |e: &&Entry| e.cause == Cause::Credential && now.since(e.bad) < NIGHT;
+        let is_news = |e: &&Entry| e.cause == Cause::Credential && e.is_within(NIGHT, now);
         let own: Vec<Entry> = self.own.iter().filter(is_news).cloned().collect();
         let mut ours =
             Ledger::default().joined(&own, &[]).joined(self.before, self.sightings).entries().to_vec();
@@ -287,8 +302,9 @@ fn of_others(world: &World<'_>, here: &str, root: Option<&PathBuf>, now: Time) -
     let known = all.filter_map(|(board, body)| Some((board, serde_json::from_str::<Shared>(&body).ok()?)));
     known
         .filter(|(_, other)| other.root.as_ref() == root)
-        .map(|(board, mut other)| {
-            other.entries.retain(|e| now.since(e.bad.max(e.until)) < NIGHT);
+        .map(|(board, other)| {
+            let mut other = other.by(now);
+            other.entries.retain(|e| e.is_within(NIGHT, now));
             other.sent.retain(|s| now.since(s.at) < NIGHT);
             (board, other)
         })
@@ -402,8 +418,8 @@ fn told<'a>(notes: &[Note<'a>]) -> BTreeSet<Attempt<'a>> {
 
 /// Whether an attempt tells of its provider by the way it ended. A booked limit does where no watcher wrote down what limited it, and only
 /// as long as such a note would be read: an older limit, whose note is not read, would be taken for another cause.
-fn is_told_by_end(task: &str, run: &Run, told: &BTreeSet<Attempt<'_>>, now: Time) -> bool {
-    let is_recent = run.ended_at.is_none_or(|end| now.since(end) < NIGHT);
+fn is_told_by_end(task: &str, run: &Run, told: &BTreeSet<Attempt<'_>>, known_from: Time) -> bool {
+    let is_recent = run.ended_at.is_none_or(|end| end > known_from);
     !is_booked_limit(run) || (is_recent && !told.contains(&(task, run.id)))
 }
 
@@ -412,25 +428,24 @@ pub fn is_told(d: &Detail, run: &Run, profiles: &BTreeMap<String, Profile>) -> b
     told(&notes(&[], &[d], profiles)).contains(&(d.task.id.as_str(), run.id))
 }
 
-/// What the logs say of attempts that the runtime booked as limited lately, and of which nobody wrote anything down yet.
+/// What the logs say of attempts that count as the runtime booked them: limited, and of which nobody wrote anything down yet.
 fn said_by_logs<'a>(
     world: &mut World<'_>,
     runs: &'a [(String, Run)],
     told: &BTreeSet<Attempt<'_>>,
+    known_from: Time,
     now: Time,
 ) -> Result<BTreeMap<Attempt<'a>, Evidence>> {
-    let lately = |run: &Run| run.ended_at.is_some_and(|end| now.since(end) <= LATELY);
     let asked: Vec<&(String, Run)> = runs
         .iter()
         .rev()
-        .filter(|(task, run)| is_booked_limit(run) && lately(run) && !told.contains(&(task.as_str(), run.id)))
+        .filter(|(task, run)| is_booked_limit(run) && is_told_by_end(task, run, told, known_from))
         .take(MAX_ASKED)
         .collect();
     if asked.is_empty() {
         return Ok(BTreeMap::new());
     }
     let ids: BTreeSet<String> = asked.iter().map(|(task, _)| task.clone()).collect();
-    let board = world.board.id().clone();
     let mut said = BTreeMap::new();
     for d in world.board.look(&ids.into_iter().collect::<Vec<_>>())? {
         if world.abroad(&d).is_some() {
@@ -439,9 +454,7 @@ fn said_by_logs<'a>(
         let of_it = || asked.iter().filter(|(task, _)| *task == d.task.id);
         let Some(since) = of_it().map(|(_, run)| run.started_at).min() else { continue };
         let profile = of_it().find_map(|(_, run)| run.profile.as_deref());
-        let (task, file) = (d.task.id.as_str(), d.words_file());
-        let reading =
-            world.logs.read(&LogAsk { board: &board, task, profile, since, now, file }, world.cache);
+        let reading = world.log(&d.task.id, profile, d.words_file(), since, now);
         for (run, evidence) in ended::told(&d, &reading) {
             let known = of_it().find(|(_, asked)| asked.id == run.id && evidence.cause.lies_with_provider());
             said.extend(known.map(|(task, run)| ((task.as_str(), run.id), evidence.clone())));
@@ -691,6 +704,27 @@ mod tests {
     }
 
     #[test]
+    fn what_another_board_saw_by_a_clock_that_was_ahead_tells_nothing() {
+        let entry = |bad: i64, good: Option<i64>| {
+            let entry = Ledger::fold(&[refuses(bad)], &policy(&Config::default())).entries()[0].clone();
+            Entry { good: good.map(Time), ..entry }
+        };
+        let all = || vec![entry(1_900, None), entry(9_000, None), entry(1_900, Some(9_000))];
+        let sent = |at: i64| Sent {
+            task: "t_00000001".into(),
+            profile: "luna".into(),
+            id: Id::default(),
+            at: Time(at),
+            is_move: false,
+            is_open: true,
+        };
+        let told = Shared { root: None, entries: all(), keys: all(), sent: vec![sent(9_000), sent(2_120)] };
+        let kept = told.by(Time(2_000));
+        let first = vec![entry(1_900, None)];
+        assert_eq!((&kept.entries, &kept.keys, kept.sent), (&first, &first, vec![sent(2_120)]));
+    }
+
+    #[test]
     fn a_forged_word_of_the_same_second_hides_nothing_that_was_sent() {
         let mut row = detail("t_00000001", Status::Ready).task.clone();
         row.assignee = Some("luna".into());
@@ -752,8 +786,8 @@ mod tests {
         ] {
             let ended_at = Some(board::testing::ago(seconds));
             let run = Run { ended_at, ..board::testing::run(7, "luna", Some(outcome)) };
-            let now = board::testing::NOW;
-            assert_eq!(is_told_by_end("t_00000001", &run, told, now), want, "{outcome} {seconds}");
+            let from = board::testing::ago(NIGHT);
+            assert_eq!(is_told_by_end("t_00000001", &run, told, from), want, "{outcome} {seconds}");
         }
     }
 

@@ -13,7 +13,7 @@ pub fn park_ready(router: &Router<'_>, scribe: &Scribe<'_>, d: &Detail) -> Optio
         return None;
     }
     let until = entry.until.max(scribe.now.plus(1));
-    let why = format!("waits until {}: {}", until.local_minute(), entry.said(state));
+    let why = format!("waits until {}: {}", until.local_moment(scribe.now), entry.said(state));
     let why = Why::new(Rule::ProviderHold, why);
     Some(scribe.held(d, &entry.id, until, why.cause(Some(entry.cause))))
 }

@@ -15,7 +15,6 @@ use base::cause::Cause;
 use base::registry::HEAL;
 use base::time::Time;
 use board::{Detail, Run, Status, Task, hermes};
-use card::is_card;
 use logs::provider::ledger::{News, Sighting};
 use logs::provider::{Id, Profile};
 use logs::{Evidence, LogEnd, Reading};
@@ -87,11 +86,8 @@ fn read(world: &mut World<'_>, d: &Detail, run: &Run, now: Time) -> Reading {
         return Reading::of(LogEnd::NoEvidence, None);
     }
     let profile = run.profile.as_deref().or(d.task.assignee.as_deref());
-    let board = world.board.id().clone();
-    let file = d.words_file();
-    let ask =
-        crate::runtime::LogAsk { board: &board, task: &d.task.id, profile, since: run.started_at, now, file };
-    ended::by_board(d, world.logs.read(&ask, world.cache))
+    let log = world.log(&d.task.id, profile, d.words_file(), run.started_at, now);
+    ended::by_board(d, log)
 }
 
 /// What the log says of the attempts before the newest, where that one has written nothing: it runs, or nobody ever worked on it.
@@ -120,7 +116,7 @@ fn has_worked(run: &Run) -> bool {
 pub fn suspects(rows: &[Task]) -> Vec<String> {
     let failed =
         |t: &&Task| t.failures > 0 || t.last_failure_error.is_some() || t.status == Status::Scheduled;
-    rows.iter().filter(|t| !is_card(t)).filter(failed).take(MAX_LOOKED).map(|t| t.id.clone()).collect()
+    rows.iter().filter(|t| !t.is_card()).filter(failed).take(MAX_LOOKED).map(|t| t.id.clone()).collect()
 }
 
 /// The addresses at which nobody answers now, by these tasks, whose newest logs were read, and by what routing saw.

@@ -155,7 +155,12 @@ impl<'a> Router<'a> {
             State::HalfOpen => self.may_be_tried(&self.profile(p)),
             state => !state.is_held(),
         };
-        all.filter(is_free).cloned().collect()
+        // Neither time nor a history that is not read any more mends a key.
+        let is_refused = |p: &str| {
+            let id = self.profile(p).id();
+            self.routing.refusals.iter().any(|r| r.entry.is_key_of(p, &id))
+        };
+        all.filter(is_free).filter(|p| !is_refused(p)).cloned().collect()
     }
 
     /// The trouble in a profile's way, where there is or was one.
@@ -242,8 +247,19 @@ impl<'a> Router<'a> {
         if self.now.since(since) < self.turn() || !matches!(self.choose(ask), Choice::Wait { .. }) {
             return None;
         }
-        let profile = self.in_turn(ask).into_iter().find(|p| self.may_be_tried(p))?;
+        let fit = self.in_turn(ask).into_iter().filter(|p| self.may_be_tried(p));
+        let profile = fit.min_by_key(|p| self.is_away(&p.name))?;
         Some(Target { id: profile.id(), profile: profile.name })
+    }
+
+    /// Whether nobody seems to work for a profile: it is not there, or what was sent to it waits for longer than a probe may. A task that
+    /// is sent there tells nothing of its provider.
+    pub fn is_away(&self, profile: &str) -> bool {
+        let until = self.now.plus(-seconds(self.config.routing.unclaimed));
+        let is_untaken = |s: &&Sent| s.is_open && s.profile == profile && s.at < until;
+        let tells =
+            |s: &Sent| self.routing.sightings.iter().any(|seen| seen.task == s.task && seen.began >= s.at);
+        self.known.has(profile) == Some(false) || self.sent.iter().filter(is_untaken).any(|s| !tells(s))
     }
 
     /// Whether a task of another profile may be the probe of a profile's provider.
@@ -504,7 +520,7 @@ enum Way {
 fn began(d: &Detail, now: Time) -> Time {
     let day = now.plus(-DAY);
     let card = d.cards_made.iter().map(|c| c.created_at).filter(|at| *at > day).min();
-    let before_card = |e: &&Event| card.is_none_or(|c| e.at < c);
+    let before_card = |e: &&Event| card.is_none_or(|c| e.at < c) && !e.at.is_ahead_of(now);
     let fresh =
         d.events.iter().filter(|e| authorship::is_fresh_start(e)).filter(before_card).map(|e| e.at).max();
     fresh.map_or(day, |f| f.max(day))
@@ -563,4 +579,42 @@ fn tried(d: &Detail, now: Time) -> Vec<String> {
             && r.outcome.as_deref() != Some("completed")
     };
     d.runs.iter().filter(failed).filter_map(|r| r.profile.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::routing::facts::Refusal;
+    use board::testing::{NOW, ago, detail};
+
+    #[test]
+    fn a_profile_whose_key_is_refused_is_none_to_assign_work_to() {
+        let profile = |(name, provider): (&str, &str)| {
+            let of = Profile { name: name.into(), provider: Some(provider.into()), ..Profile::default() };
+            (name.to_owned(), of)
+        };
+        let known = ["luna", "mira", "sol"].into_iter().collect();
+        let all = [("luna", "moon"), ("mira", "star"), ("sol", "sun")];
+        let mut routing = Routing { profiles: all.into_iter().map(profile).collect(), ..Routing::default() };
+        // The ledger has forgotten it.
+        let entry = Entry {
+            id: Id::new(Some("star"), None),
+            profile: Some("mira".into()),
+            cause: Cause::Credential,
+            since: ago(10 * DAY),
+            bad: ago(9 * DAY),
+            until: ago(9 * DAY - 21_600),
+            strikes: 2,
+            task: "t_00000009".into(),
+            good: None,
+        };
+        let task = detail("t_00000001", board::Status::Blocked).task.clone();
+        let config = Config::default();
+        let free = |routing: &Routing| {
+            Router::new(routing, &config, NOW, &known, Vec::new()).free_instead_of(&task).join(" ")
+        };
+        assert_eq!(free(&routing), "mira sol");
+        routing.refusals = vec![Refusal { entry, is_elsewhere: true }];
+        assert_eq!(free(&routing), "sol");
+    }
 }

@@ -19,7 +19,6 @@ use policy::attempts::ended;
 use policy::attempts::worker::attempt;
 use policy::clock;
 use policy::routing::facts::{self, About, Routing};
-use policy::runtime::LogAsk;
 use policy::worktree_note::time_until;
 use policy::{Pass, Printed, Profiles, UseAsk, World};
 use worktree::Late;
@@ -71,7 +70,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Re
     slept(world, &mut seen.work, suspended);
     let until = Instant::now() + world.config.budget.trees_limit;
     files(world, &mut seen, now, until);
-    let cards: Vec<String> = rows.iter().filter(|t| card::is_card(t)).map(|t| t.id.clone()).collect();
+    let cards: Vec<String> = rows.iter().filter(|t| t.is_card()).map(|t| t.id.clone()).collect();
     seen.cards = world.board.look(&cards)?;
     if for_cards {
         trees(world, &mut seen, until);
@@ -91,7 +90,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass, for_cards: bool) -> Re
 
 fn counts(rows: &[Task]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
-    for t in rows.iter().filter(|t| !card::is_card(t)) {
+    for t in rows.iter().filter(|t| !t.is_card()) {
         *counts.entry(t.status.to_string()).or_default() += 1;
     }
     counts
@@ -112,7 +111,7 @@ fn ended_lately(world: &mut World<'_>, since: Time) -> Result<Vec<String>> {
 /// A pass over one task looks at all of them too: whose changes they are is told by who else works in its tree.
 fn chosen(rows: &[Task], ended: &[String], now: Time, unknown: &mut Vec<String>) -> Vec<String> {
     let of = |status: Status| {
-        rows.iter().filter(move |t| t.status == status && !card::is_card(t)).map(|t| t.id.clone())
+        rows.iter().filter(move |t| t.status == status && !t.is_card()).map(|t| t.id.clone())
     };
     let mut ids: Vec<String> = of(Status::Running).chain(of(Status::Blocked)).collect();
     let fresh: Vec<String> = ended.iter().filter(|id| !ids.contains(id)).cloned().collect();
@@ -129,7 +128,7 @@ fn chosen(rows: &[Task], ended: &[String], now: Time, unknown: &mut Vec<String>)
 fn works(world: &mut World<'_>, details: Vec<Detail>, since: Time, now: Time) -> Vec<Work> {
     let mut works = Vec::new();
     let begun = begun(&details);
-    for detail in details.into_iter().filter(|d| !card::is_card(&d.task)) {
+    for detail in details.into_iter().filter(|d| !d.task.is_card()) {
         // What ended long ago is shown for the person it waits for, without its logs.
         let newest = detail.newest_run().filter(|r| r.is_since(since));
         let usage = match newest {
@@ -193,11 +192,9 @@ fn refused(world: &mut World<'_>, d: &Detail, now: Time) -> BTreeSet<i64> {
     let most = usize::try_from(world.config.budget.same_errors).unwrap_or(usize::MAX);
     let is_row = || d.runs.len() >= most && endings::streak(d, &refused).len() >= most.max(1);
     let Some(newest) = d.newest_run().filter(|_| is_row()) else { return refused };
-    let board = world.board.id().clone();
     let profile = newest.profile.as_deref().or(d.task.assignee.as_deref());
-    let (task, file) = (d.task.id.as_str(), d.words_file());
-    let ask = LogAsk { board: &board, task, profile, since: newest.started_at, now, file };
-    let reading = ended::by_board(d, world.logs.read(&ask, world.cache));
+    let log = world.log(&d.task.id, profile, d.words_file(), newest.started_at, now);
+    let reading = ended::by_board(d, log);
     let told = ended::told(d, &reading).into_iter().filter(|(_, e)| e.cause.lies_with_provider());
     refused.extend(told.map(|(run, _)| run.id));
     refused

@@ -38,7 +38,8 @@ pub(super) fn decide(
         if d.task.status.frees_children() || !(watcher.comment || watcher.distress) {
             continue;
         }
-        if let Some(because) = authorship::hands_off(d, known, config.people.assignee.as_deref()) {
+        let person = config.people.assignee.as_deref();
+        if let Some(because) = authorship::hands_off(d, known, person, seen.now) {
             decision.left.push(Left::new(&d.task.id, because));
             continue;
         }

@@ -23,7 +23,8 @@ pub(super) fn tell(judged: &[Judged<'_>], seen: &Seen, config: &Config, decision
     for one in judged.iter().filter(|j| !j.unmeasured.is_empty()) {
         let d = &one.work.detail;
         let is_open = !d.task.status.frees_children() && has_begun(d, seen.now);
-        if !is_open || authorship::hands_off(d, known, config.people.assignee.as_deref()).is_some() {
+        let person = config.people.assignee.as_deref();
+        if !is_open || authorship::hands_off(d, known, person, seen.now).is_some() {
             continue;
         }
         let id = &d.task.id;

@@ -1,41 +1,30 @@
 //! The words for what is wrong with a task.
 
-/// What may be wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
-    /// One attempt takes longer than it should.
-    OverTime,
-    /// One attempt takes more turns than it should.
-    OverIterations,
-    /// Its attempts cost more than they should.
-    OverCost,
-    /// It changed files outside its scope.
-    OutOfScope,
-    /// It changed more files than it should.
-    TooManyFiles,
-    /// It does the same again and again.
-    Churning,
-    /// Its attempts end on the same error and leave nothing behind.
-    StuckProgress,
-    /// It was helped as often as makes sense. Whether it needs a person now is for `ops::needs` to say.
-    OverAttempts,
+use base::named_enum::named_enum;
+
+named_enum! {
+    /// What may be wrong.
+    pub(super) enum Kind {
+        /// One attempt takes longer than it should.
+        OverTime = "over time",
+        /// One attempt takes more turns than it should.
+        OverIterations = "over iterations",
+        /// Its attempts cost more than they should.
+        OverCost = "over cost",
+        /// It changed files outside its scope.
+        OutOfScope = "out of scope",
+        /// It changed more files than it should.
+        TooManyFiles = "too many files",
+        /// It does the same again and again.
+        Churning = "churning",
+        /// Its attempts end on the same error and leave nothing behind.
+        StuckProgress = "stuck progress",
+        /// It was helped as often as makes sense. Whether it needs a person now is for `ops::needs` to say.
+        OverAttempts = "over attempts",
+    }
 }
 
 impl Kind {
-    /// The words of reports.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Kind::OverTime => "over time",
-            Kind::OverIterations => "over iterations",
-            Kind::OverCost => "over cost",
-            Kind::OutOfScope => "out of scope",
-            Kind::TooManyFiles => "too many files",
-            Kind::Churning => "churning",
-            Kind::StuckProgress => "stuck progress",
-            Kind::OverAttempts => "over attempts",
-        }
-    }
-
     /// The word in keys of events and comments, which stays the same for ever.
     pub(super) fn key(self) -> String {
         let word = if self == Kind::OverAttempts { "needs a person" } else { self.as_str() };

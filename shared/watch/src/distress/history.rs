@@ -13,9 +13,9 @@ pub(super) fn closed(d: &Detail, card: &str, status: Option<&Status>) -> Verdict
         Some(Status::Archived) => {
             Verdict::Leave(format!("its card {card} was archived, so no other card is written"))
         }
-        Some(_) => {
-            Verdict::Leave(format!("its card {card} is answered; route-blocked carries out what it says"))
-        }
+        Some(_) => Verdict::Leave(format!(
+            "its card {card} is closed; route-blocked carries out what was decided on it, if anything"
+        )),
         None => {
             let said = format!("{} is {}, and its card {card} is gone", d.task.id, d.task.status);
             Verdict::Notice(said.clone(), said)

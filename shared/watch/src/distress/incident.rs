@@ -200,7 +200,7 @@ fn merge(rules: &CardWriter<'_>, card: &Detail, incident: &str, decision: &mut D
     let profiles = Profiles::of(rules.seen.runtime.as_ref());
     let person = rules.config.people.assignee.as_deref();
     if authorship::undone(card).is_some()
-        || sources.iter().any(|d| authorship::hands_off(d, profiles, person).is_some())
+        || sources.iter().any(|d| authorship::hands_off(d, profiles, person, rules.seen.now).is_some())
     {
         return;
     }

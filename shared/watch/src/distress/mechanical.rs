@@ -13,6 +13,7 @@ use logs::provider::ledger::{News, Sighting, State};
 use policy::cards::seen::SourceSeen;
 use policy::cards::writer::Trouble;
 use policy::cards::{asked, steps};
+use policy::clock::is_within;
 use policy::routing::holds::park_ready;
 use policy::routing::moving::{Parting, Scribe, Why, ask, is_ours_to_move};
 use policy::routing::router::{Choice, Router, Target};
@@ -88,7 +89,7 @@ impl Rules<'_> {
         match choice {
             Choice::Move(to) => Settled::Step(Box::new(self.moved(router, &scribe, (s, t), &to))),
             Choice::Wait { until, why } => {
-                let because = format!("{} Waits until {}: {why}", t.what, until.local_minute());
+                let because = format!("{} Waits until {}: {why}", t.what, until.local_moment(self.seen.now));
                 let why = self.why(s, t, because);
                 Settled::Step(Box::new(scribe.held(d, &self.writer.id(s, t), until, why)))
             }
@@ -111,7 +112,7 @@ impl Rules<'_> {
         if held || !id.is_known() || t.case == Rule::HandedOver {
             return None;
         }
-        let because = format!("{} That was over at {}", t.what, over.local_minute());
+        let because = format!("{} That was over at {}", t.what, over.local_moment(now));
         if d.task.status == Status::Ready {
             return Some(Settled::Leave(because));
         }
@@ -132,7 +133,7 @@ impl Rules<'_> {
                 |t: &Value| t.get("card").and_then(Value::as_str) == Some(card) && t.get("sent").is_some();
             d.events.iter().filter_map(Event::trail).any(moves)
         };
-        let lately = |c: &&CardMade| self.seen.now.since(c.created_at) < span;
+        let lately = |c: &&CardMade| is_within(c.created_at, self.seen.now, span - 1);
         // What route-blocked leaves to be asked once more is not answered.
         let open = |card: &str| asked::is_to_be_asked_again(d, card);
         let answered = |c: &CardMade| c.status == Status::Done && !by_rule(&c.id) && !open(&c.id);
@@ -195,7 +196,7 @@ impl Rules<'_> {
         let asked = |d: &&Detail| self.pass.only.as_ref().is_none_or(|only| *only == d.task.id);
         let profiles = Profiles::of(self.seen.runtime.as_ref());
         let person = self.config.people.assignee.as_deref();
-        let free = |d: &&Detail| authorship::hands_off(d, profiles, person).is_none();
+        let free = |d: &&Detail| authorship::hands_off(d, profiles, person, self.seen.now).is_none();
         waiting.iter().filter(asked).filter(free).filter_map(|d| park_ready(router, &scribe, d)).collect()
     }
 }

@@ -22,7 +22,7 @@ use base::count::things;
 use base::error::Result;
 use base::time::Time;
 use board::{Detail, HandOver, Rule, Status, Step, StepAction, hermes};
-use card::{Blocker, is_card};
+use card::Blocker;
 use config::Config;
 use policy::authorship;
 use policy::cards::asked::Asked;
@@ -90,7 +90,7 @@ impl Watcher for SynthesizeDistress {
 
     fn silence(detail: &Detail, _now: Time) -> String {
         let said = match detail.task.status {
-            _ if is_card(&detail.task) => "no card is made about a card",
+            _ if detail.task.is_card() => "no card is made about a card",
             Status::Triage | Status::Todo | Status::Ready if detail.runs.is_empty() => {
                 "it was never tried, so nothing failed"
             }
@@ -257,7 +257,8 @@ impl Rules<'_> {
     fn judge(&self, s: &SourceSeen) -> Verdict {
         let d = &s.detail;
         let profiles = Profiles::of(self.seen.runtime.as_ref());
-        if let Some(why) = authorship::hands_off(d, profiles, self.config.people.assignee.as_deref()) {
+        let person = self.config.people.assignee.as_deref();
+        if let Some(why) = authorship::hands_off(d, profiles, person, self.seen.now) {
             return Verdict::Leave(why);
         }
         if let Some(card) = self.writer.open.get(&d.task.id).and_then(|cards| cards.first()) {

@@ -21,7 +21,6 @@ use policy::clock;
 use policy::routing::answered;
 use policy::routing::facts::{self, About, Routing};
 use policy::routing::router;
-use policy::runtime::LogAsk;
 use policy::worktree_note::{self, TREE_LIMIT, TreeNotes};
 use policy::{Pass, Profiles, World};
 
@@ -34,7 +33,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let now = pass.now;
     let rows = world.board.glance(&GLANCED)?;
     let wanted = |t: &Task| pass.only.as_ref().is_none_or(|only| *only == t.id);
-    let cards: Vec<String> = rows.iter().filter(|t| card::is_card(t)).map(|t| t.id.clone()).collect();
+    let cards: Vec<String> = rows.iter().filter(|t| t.is_card()).map(|t| t.id.clone()).collect();
     let mut seen = Seen {
         now,
         runtime: None,
@@ -57,9 +56,8 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     for t in rows.iter().filter(|t| suspect(t) && wanted(t)) {
         // Most running work is well; its log alone says so, and nothing else of it is read.
         if t.status == Status::Running {
-            let ask = Of { task: &t.id, profile: t.assignee.as_deref(), file: None };
             let since = t.started_at.unwrap_or(t.created_at);
-            let reading = read(world, ask, since, now);
+            let reading = world.log(&t.id, t.assignee.as_deref(), None, since, now);
             let refused = answered::repeated(&reading.signals, since, now, world.config).is_some();
             // A log elsewhere, or a session, is named by its events.
             let named = matches!(reading.end, LogEnd::Absent) || t.worker_pid.is_none();
@@ -125,24 +123,11 @@ fn waiting(world: &mut World<'_>, seen: &Seen, rows: &[Task], pass: &Pass) -> Re
     let routing = rules.routing(stuck.iter().map(|(s, t)| (*s, t)));
     let router = rules.writer.router(&routing);
     let waits = |t: &&Task| {
-        let free = t.status == Status::Ready && t.claim_lock.is_none() && !card::is_card(t);
+        let free = t.status == Status::Ready && t.claim_lock.is_none() && !t.is_card();
         free && router.state_for(t).is_held()
     };
     let ids: Vec<String> = rows.iter().filter(waits).map(|t| t.id.clone()).collect();
     world.board.look(&ids)
-}
-
-/// Whose log.
-struct Of<'a> {
-    task: &'a str,
-    profile: Option<&'a str>,
-    file: Option<&'a str>,
-}
-
-fn read(world: &mut World<'_>, of: Of<'_>, since: Time, now: Time) -> Reading {
-    let board = world.board.id().clone();
-    let ask = LogAsk { board: &board, task: of.task, profile: of.profile, since, now, file: of.file };
-    world.logs.read(&ask, world.cache)
 }
 
 fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> SourceSeen {
@@ -158,7 +143,7 @@ fn closer(world: &mut World<'_>, detail: Detail, now: Time) -> SourceSeen {
                 run.ended_at.is_none() && r.ended_at.is_some_and(|end| now.since(end) <= refused::RECENT)
             });
             let since = before.map_or(run.started_at, |r| r.started_at);
-            ended::by_board(&detail, read(world, Of { task: &detail.task.id, profile, file }, since, now))
+            ended::by_board(&detail, world.log(&detail.task.id, profile, file, since, now))
         }
         None => Reading::of(logs::LogEnd::NoEvidence, None),
     };
@@ -247,7 +232,7 @@ fn not_seen(why: &str) -> TreeSeen {
 
 /// Whether a row is worth a closer look, from the row alone.
 pub(super) fn suspect(t: &Task) -> bool {
-    if card::is_card(t) {
+    if t.is_card() {
         return false;
     }
     match t.status {

@@ -33,7 +33,8 @@ impl Rules<'_> {
     fn all_untold<'s>(&self, s: &'s SourceSeen) -> Vec<(&'s Run, &'s Evidence)> {
         let d = &s.detail;
         let profiles = Profiles::of(self.seen.runtime.as_ref());
-        if authorship::hands_off(d, profiles, self.config.people.assignee.as_deref()).is_some() {
+        let person = self.config.people.assignee.as_deref();
+        if authorship::hands_off(d, profiles, person, self.seen.now).is_some() {
             return Vec::new();
         }
         let (recorded, newest) = (ended::recorded(d), d.newest_run().map(|r| r.id));

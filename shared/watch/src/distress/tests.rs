@@ -311,7 +311,8 @@ fn a_limit_the_runtime_knows_of_is_its_own_until_it_repeats() {
     s.detail.events.push(event("rate_limited", 1_200, json!({})));
     for (n, cards) in [(1, 0), (2, 0), (3, 1)] {
         s.detail.runs = (1..=n).rev().map(|id| run(id, Some("rate_limited"), None)).collect();
-        assert_eq!(one(s.clone()).steps.len(), cards, "{n} in a row");
+        let d = one(s.clone());
+        assert_eq!((d.steps.len(), d.left.len()), (cards, 0), "{n} in a row: {d:?}");
     }
     s.detail.runs.insert(1, run(9, Some("crashed"), None));
     assert_eq!(one(s).steps.len(), 0, "not in a row");
@@ -474,7 +475,8 @@ fn a_wait_for_nothing_and_a_block_loop() {
     let d = one(s.clone());
     assert_eq!((links(&d.steps[0]), parks(&d.steps[0])), (0, false));
     let text = body(&d.steps[0]);
-    assert!(text.contains("Count the lanterns") && text.contains("specify t_00000001"), "{text}");
+    let mend = "once a model specifies it, which costs tokens: `hermes kanban specify t_00000001`";
+    assert!(text.contains("Count the lanterns") && text.contains(mend), "{text}");
     let mut asks = s.clone();
     let second = json!({"reason": "and which year?", "kind": "needs_input"});
     asks.detail.events.push(event("block_loop_detected", 5, second));
@@ -497,6 +499,8 @@ fn a_living_worker_is_left_alone_but_spoken_of() {
         because: String::new(),
         worker_pid: Some(4242),
         is_older: false,
+        beside: None,
+        stands_aside: false,
         stopped: Vec::new(),
         orphans: Vec::new(),
         claimer: Life::Alive,
@@ -587,7 +591,7 @@ fn one_cause_one_card() {
     };
     let d = with(vec![made(Status::Done, "rate_limit", 7, 1)]);
     assert_eq!(d.steps, []);
-    assert!(d.left[0].because.contains("t_0000caf7 is answered; route-blocked"), "{d:?}");
+    assert!(d.left[0].because.contains("t_0000caf7 is closed; route-blocked"), "{d:?}");
     let mut asked_again = gave_up("t_00000001", Cause::RateLimit);
     asked_again.detail.cards_made = vec![made(Status::Done, "rate_limit", 7, 1)];
     let payload = json!({"by": "route-blocked", "card": "t_0000caf7"});
@@ -1203,7 +1207,7 @@ fn an_incidents_card_counts_for_each_of_its_sources() {
     let with = |status: Status, run: i64| with_events(status, run, Vec::new());
     let done = with(Status::Done, 7);
     assert!(
-        done.steps.is_empty() && done.left[0].because.contains("t_0000beef is answered; route-blocked"),
+        done.steps.is_empty() && done.left[0].because.contains("t_0000beef is closed; route-blocked"),
         "{done:?}"
     );
     let archived = with(Status::Archived, 7);
@@ -1605,6 +1609,8 @@ fn a_worker_that_waits_for_its_provider_by_itself_gets_no_card_and_holds_the_oth
         because: "as seen".into(),
         worker_pid: Some(42),
         is_older: false,
+        beside: None,
+        stands_aside: false,
         stopped: Vec::new(),
         orphans: Vec::new(),
         claimer: Life::Alive,

@@ -276,10 +276,9 @@ impl Case<'_> {
         }
         let limited = |r: &&Run| r.outcome.as_deref() == Some("rate_limited");
         let in_a_row = self.d.runs.iter().take_while(limited).count();
+        // Its next attempt tries again: it lacks no more than any other ready task does.
         if limited(&run) && in_a_row < usize::try_from(self.config.distress.repeat).unwrap_or(usize::MAX) {
-            let who =
-                if self.seen.own_board { "its next worker tries" } else { "the dispatcher waits and tries" };
-            return Verdict::Leave(format!("rate limited; {who} again"));
+            return Verdict::Fine;
         }
         let said = run.error.as_deref().or(self.d.task.last_failure_error.as_deref());
         match self.cause(said) {
@@ -392,7 +391,7 @@ impl Case<'_> {
             return Verdict::Leave(format!(
                 "its provider refuses it ({}), and its worker waits by itself and asks again at {}",
                 told(&newest.evidence),
-                until.local_minute()
+                until.local_moment(self.seen.now)
             ));
         }
         let mut stuck = self.trouble(

@@ -62,7 +62,7 @@ pub(super) fn left_here(world: &World<'_>, d: &Detail) -> Option<i64> {
         let lock = e.payload.get("lock")?.as_str().filter(|lock| world.host.is_here(claim_host(lock)));
         let (_, pid) = (lock?, claim.get("pid")?.as_i64()?);
         let birth = serde_json::from_value(claim.get("birth")?.clone()).ok()?;
-        Some(((e.run?, pid), Recorded { pid, birth, has_blocked: false }))
+        Some(((e.run?, pid), Recorded { run: e.run, pid, birth, has_blocked: false }))
     };
     let (workers, recorded): (Vec<_>, Vec<_>) = d.events.iter().filter_map(claimed_here).unzip();
     if recorded.is_empty() || d.task.status != Status::Running {
@@ -369,7 +369,8 @@ impl Rules<'_> {
             },
             Fate::Late(over, until) => {
                 let because = hosts.because(host, over);
-                Verdict::Wait(format!("{because}; left there until {}", until.local_minute()), until)
+                let at = until.local_moment(self.seen.now);
+                Verdict::Wait(format!("{because}; left there until {at}"), until)
             }
             Fate::Gone(over) => {
                 let because = hosts.because(host, over);

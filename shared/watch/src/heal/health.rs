@@ -10,7 +10,7 @@
 //! is, the step carries it as what is to be stopped; the rest of the step is that of a dead worker, counted as one. In every
 //! other case a resume is an escalation that says why.
 
-use board::{EventKind, StepAction};
+use board::{Event, EventKind, StepAction};
 use serde_json::{Value, json};
 
 use super::resume::{self, Warnings};
@@ -29,14 +29,28 @@ use policy::needs_operator;
 
 /// Most bytes of what an alert found that stand in a reason.
 const MAX_SAID: usize = 200;
+/// Under this key a note of an older worker says whether another one worked beside it.
+const BESIDE: &str = "beside";
 
 impl Rules<'_> {
     /// A running row whose worker lives.
     pub(super) fn living(&self, t: &TaskSeen, look: &Look) -> Verdict {
-        let alive = format!("worker alive: {}", look.because);
         if look.is_older {
             return self.outlived(t, look);
         }
+        let own = self.present(t, look);
+        // What is wrong with the present worker is said first, and of two things one is told at a time.
+        let is_said = needs_operator::told(&t.detail)
+            .is_some_and(|e| needs_operator::key(e) != Some(needs_operator::OLDER_WORKER));
+        match &own {
+            Verdict::Leave(_) if look.beside.is_some() && !is_said => self.outlived(t, look),
+            _ => own,
+        }
+    }
+
+    /// The same of the worker of the present attempt alone.
+    fn present(&self, t: &TaskSeen, look: &Look) -> Verdict {
+        let alive = format!("worker alive: {}", look.because);
         let passing = self.stopped(t, look).or_else(|| self.goes_on(t, &alive));
         if let Some(verdict) = passing.or_else(|| self.still_there(t, look)) {
             return verdict;
@@ -50,8 +64,10 @@ impl Rules<'_> {
                 return verdict;
             }
             match needs_operator::told(&t.detail).and_then(needs_operator::key) {
-                Some(key) => self.no_more(t, key, alive),
-                None => Verdict::Leave(alive.to_owned()),
+                Some(key) if key != needs_operator::OLDER_WORKER || look.beside.is_none() => {
+                    self.no_more(t, key, alive)
+                }
+                _ => Verdict::Leave(alive.to_owned()),
             }
         };
         let Some(vitals) = &t.vitals else { return well(&alive) };
@@ -86,7 +102,7 @@ impl Rules<'_> {
                         let why = format!(
                             "nothing is remembered from before {}, and the clock may have been set or the machine \
                              suspended then",
-                            known.local_minute()
+                            known.local_moment(self.seen.now)
                         );
                         self.to_person(t, look, alert.check, &format!("{found}; {why}"))
                     }
@@ -140,22 +156,59 @@ impl Rules<'_> {
         self.tell_with(t, &check.cause(), because, &mend, [("transitions", transitions)])
     }
 
-    /// A worker that outlived its attempt: its task is not requeued under it. That is said once it lasts longer than what a dead
-    /// worker leaves behind.
+    /// A worker that outlived its attempt: no watcher requeues its task under it. That is said once it lasts longer than what a dead
+    /// worker leaves behind, and again where the worker beside it has ended since.
     pub(super) fn outlived(&self, t: &TaskSeen, look: &Look) -> Verdict {
         let alive = format!("worker alive: {}", look.because);
-        let began = t.detail.newest_run().map(|r| r.ended_at.unwrap_or(r.started_at));
+        let worker = look.beside.map(|(_, pid)| pid).or(look.worker_pid);
+        // The newest one that had this pid.
+        let of_pid = || t.detail.workers().into_iter().rev().find(|(_, pid)| worker == Some(*pid));
+        let its = look.beside.or_else(of_pid).map(|(run, _)| run);
+        let ended = t.detail.runs.iter().find(|r| its == Some(r.id) && r.ended_at.is_some());
+        let began = ended.or(t.detail.newest_run()).map(|r| r.ended_at.unwrap_or(r.started_at));
         let since = began.map_or(0, |at| self.seen.now.since(at));
         if began.map_or(0, |at| self.awake_since(at)) < seconds(self.policy.orphan_wait) {
             return Verdict::Leave(alive);
         }
-        let pid = look.worker_pid.map_or_else(|| "a worker".to_owned(), |pid| format!("process {pid}"));
-        let because = format!(
-            "{pid} of an ended attempt still works on it, {} after that attempt ended: nothing is requeued while it runs",
-            words(since)
-        );
-        let mend = format!("look at what {pid} does; heal goes on with the task once it has ended");
-        self.tell(t, needs_operator::OLDER_WORKER, because, &mend)
+        let told = told_of(t, needs_operator::OLDER_WORKER);
+        // Beside its other tasks it comes back here again and again: that is told once in an attempt.
+        let is_known = |e: &Event| {
+            e.run == t.detail.task.current_run
+                && e.by() == Some(HEAL)
+                && needs_operator::outlives(e) == worker
+        };
+        if look.stands_aside && told.is_none() && t.detail.events.iter().any(is_known) {
+            return Verdict::Leave(alive);
+        }
+        let pid = worker.map_or_else(|| "a worker".to_owned(), |pid| format!("process {pid}"));
+        let is_beside = look.beside.is_some();
+        let does = if is_beside { "still runs beside its worker" } else { "still works on it" };
+        let (kept, by) = match () {
+            () if look.stands_aside => ("it blocked the task, and nothing waits for its end", ""),
+            () if self.seen.own_board => ("nothing is requeued while it runs", ""),
+            () => (
+                "no watcher requeues it while it runs, but a dispatcher of Hermes may start another worker beside it",
+                ", if no dispatcher did",
+            ),
+        };
+        let after = words(since);
+        let because = format!("{pid} of an ended attempt {does}, {after} after that attempt ended: {kept}");
+        let mend = match look.beside {
+            Some((_, pid)) => {
+                format!(
+                    "look at what process {pid} does, and end it (`kill {pid}`) if it has nothing more to do"
+                )
+            }
+            None => format!("look at what {pid} does; heal goes on with the task once it has ended{by}"),
+        };
+        let pids: Vec<i64> = worker.into_iter().collect();
+        let facts =
+            [("transitions", json!([])), (needs_operator::PIDS, json!(pids)), (BESIDE, json!(is_beside))];
+        let was_beside = |e: &Event| e.trail().and_then(|trail| trail.get(BESIDE)?.as_bool()) == Some(true);
+        if !is_beside && told.is_some_and(was_beside) {
+            return self.say(t, needs_operator::OLDER_WORKER, because, &mend, facts);
+        }
+        self.tell_with(t, needs_operator::OLDER_WORKER, because, &mend, facts)
     }
 
     /// Says on the board what only a person can judge, once an episode.
@@ -172,10 +225,21 @@ impl Rules<'_> {
         mend: &str,
         facts: [(&str, Value); N],
     ) -> Verdict {
-        let told = needs_operator::told(&t.detail).filter(|e| needs_operator::key(e) == Some(key));
-        if let Some(told) = told {
-            return Verdict::Leave(format!("{because}; a person was told at {}", told.at.local_minute()));
+        if let Some(told) = told_of(t, key) {
+            let at = told.at.local_moment(self.seen.now);
+            return Verdict::Leave(format!("{because}; a person was told at {at}"));
         }
+        self.say(t, key, because, mend, facts)
+    }
+
+    fn say<const N: usize>(
+        &self,
+        t: &TaskSeen,
+        key: &str,
+        because: String,
+        mend: &str,
+        facts: [(&str, Value); N],
+    ) -> Verdict {
         let note = format!("{because}. Nothing was changed. What a person can do: {mend}.");
         let verb = Verb::new(StepAction::Tell, key.into(), because);
         let verb = facts.into_iter().fold(verb, |verb, (key, value)| verb.fact(key, value));
@@ -224,6 +288,11 @@ impl Rules<'_> {
             changes
         })
     }
+}
+
+/// What a person was told under that key, as long as it stands.
+fn told_of<'t>(t: &'t TaskSeen, key: &str) -> Option<&'t Event> {
+    needs_operator::told(&t.detail).filter(|e| needs_operator::key(e) == Some(key))
 }
 
 /// What was found, on one line. It may hold what an agent wrote.

@@ -56,7 +56,9 @@ pub(super) struct StormPolicy {
 /// neither the release itself ends the storm nor a probe that died again.
 pub(super) fn brake(cause: Cause, waiting: &[(&str, Time)], seen: &Seen, p: StormPolicy) -> Brake {
     let now = seen.now;
-    let resets: Vec<&Recent> = seen.recent.iter().filter(|r| reset_cause(&r.event) == Some(cause)).collect();
+    let is_past = |r: &&Recent| !r.event.at.is_ahead_of(now);
+    let of_cause = seen.recent.iter().filter(|r| reset_cause(&r.event) == Some(cause));
+    let resets: Vec<&Recent> = of_cause.filter(is_past).collect();
     let mut deaths = waiting.to_vec();
     let released = resets.iter().filter(|r| now.since(r.event.at) < p.window);
     deaths

@@ -33,7 +33,6 @@ use base::registry::HEAL;
 use base::time::{Time, words};
 use board::hermes::{self, Trail};
 use board::{Change, Detail, Event, EventKind, Rule, Status, Step, StepAction};
-use card::is_card;
 use card::packet::Packet;
 use config::span::seconds;
 use config::{Config, Detect, Heal as Policy};
@@ -191,7 +190,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
     let asked = |t: &&TaskSeen| pass.only.as_ref().is_none_or(|only| *only == t.detail.task.id);
     if let Some(fault) = &seen.clock_fault {
         let runs = seen.tasks.iter().filter(asked).filter(|t| t.detail.task.status == Status::Running);
-        let left = runs.map(|t| Left::new(&t.detail.task.id, format!("clock: {fault}")).unknown());
+        let left = runs.map(|t| Left::new(&t.detail.task.id, fault).unknown());
         return Decision { left: left.collect(), ..Decision::of_broken_clock(fault, !seen.tasks.is_empty()) };
     }
     let mut resets = stuck::Resets::plan(&rules);
@@ -247,7 +246,7 @@ fn count(d: &Detail, limit: Option<i64>) -> (bool, String) {
 impl Rules<'_> {
     fn one(&self, t: &TaskSeen, resets: &mut stuck::Resets) -> Verdict {
         let profiles = Profiles::of(self.seen.runtime.as_ref());
-        if let Some(why) = authorship::hands_off(&t.detail, profiles, self.person) {
+        if let Some(why) = authorship::hands_off(&t.detail, profiles, self.person, self.seen.now) {
             return self.let_go(t, profiles).unwrap_or(Verdict::Leave(why));
         }
         let row = &t.detail.task;
@@ -276,7 +275,7 @@ impl Rules<'_> {
     /// Who gets a task that needs a person. A card stays its orchestrator's: reassigned, it would only be returned.
     fn person_for(&self, t: &TaskSeen) -> Option<&str> {
         let row = &t.detail.task;
-        self.person.filter(|_| !is_card(row))
+        self.person.filter(|_| !row.is_card())
     }
 
     /// The failures at which a task is given up: its own limit, else its board's, else the one at which it was given up before; `None`

@@ -22,7 +22,6 @@ use policy::cards::answer;
 use policy::dispatcher::{MAX_TICKS, runtime};
 use policy::routing::facts::{self, About};
 use policy::routing::router::Router;
-use policy::runtime::LogAsk;
 use policy::{Pass, Profiles, World, authorship, clock};
 
 /// How far back deaths, resets and dispatcher ticks are read, in seconds.
@@ -61,7 +60,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     seen.recent = recent(events);
     seen.probes = probes(world, &seen.recent)?;
     seen.host = Some(world.host.facts());
-    seen.tasks = closer(world, details, pass);
+    seen.tasks = closer(world, details, pass)?;
     let mut steps = super::decide(&seen, pass, world.config).steps;
     seen.answered = answered(world, &seen, &steps)?;
     if !seen.answered.is_empty() {
@@ -144,7 +143,7 @@ pub(super) fn one(world: &mut World<'_>, pass: &Pass, id: &str) -> Result<Option
         return Ok(None);
     }
     let mut seen = Seen::blank(pass.now);
-    seen.tasks = closer(world, details, pass);
+    seen.tasks = closer(world, details, pass)?;
     resume::observe(world, &mut seen, &BTreeSet::from([id.to_owned()]))?;
     Ok(Some(seen))
 }
@@ -192,13 +191,14 @@ fn probes(world: &mut World<'_>, recent: &[Recent]) -> Result<Vec<Detail>> {
 }
 
 /// Processes and logs, for the candidates only.
-fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskSeen> {
+fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Result<Vec<TaskSeen>> {
     let now = pass.now;
     let asks: Vec<Option<Ask>> = details.iter().map(|d| ask(d).map(|a| from_abroad(a, d, world))).collect();
     let asked: Vec<Ask> = asks.iter().flatten().cloned().collect();
     // One scan of /proc answers for all; none is made where nobody asks.
     let mut looks = if asked.is_empty() { Vec::new() } else { world.host.look(&asked) };
     of_loans(world, &details, &asks, &mut looks);
+    at_other_tasks(world, &mut looks)?;
     let mut looks = looks.into_iter();
     // A worker may have died since the pass read its clock.
     let looked = world.later_than(pass);
@@ -218,11 +218,10 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
         let abroad = world.abroad(&detail);
         let since = reads_log(&detail, worker.as_ref(), now).filter(|_| abroad.is_none());
         let reading = since.map(|since| {
-            let file = detail.words_file();
             let profile = detail.newest_run().and_then(|r| r.profile.as_deref());
             let profile = profile.or(detail.task.assignee.as_deref());
-            let ask = LogAsk { board: &board, task: &detail.task.id, profile, since, now, file };
-            ended::by_board(&detail, world.logs.read(&ask, world.cache))
+            let log = world.log(&detail.task.id, profile, detail.words_file(), since, now);
+            ended::by_board(&detail, log)
         });
         // A worker that lives has not ended on anything, whatever it said last.
         let lives = is_alive(worker.as_ref());
@@ -256,7 +255,7 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
             since
         };
         let gone_since =
-            waits(&detail, worker.as_ref()).map(|key| sighted(format!("gone:{}:{key}", board.at)));
+            waits(&detail, worker.as_ref(), now).map(|key| sighted(format!("gone:{}:{key}", board.at)));
         let stopped = worker.as_ref().filter(|w| !w.stopped.is_empty() || frozen.is_some());
         let stopped_since = stopped.map(|_| {
             let (task, run) = (&detail.task.id, detail.task.current_run.unwrap_or(0));
@@ -302,7 +301,7 @@ fn closer(world: &mut World<'_>, details: Vec<Detail>, pass: &Pass) -> Vec<TaskS
             world.cache.forget(&format!("{what}:{}:", board.at), &still);
         }
     }
-    tasks
+    Ok(tasks)
 }
 
 /// When anything was last written into the files that the claim of `board run` names.
@@ -337,6 +336,21 @@ fn of_loans(world: &World<'_>, details: &[Detail], asks: &[Option<Ask>], looks: 
     }
 }
 
+/// Who blocked its task and works on another one since does not work beside the present worker.
+fn at_other_tasks(world: &mut World<'_>, looks: &mut [Look]) -> Result<()> {
+    if !looks.iter().any(|look| look.stands_aside) {
+        return Ok(());
+    }
+    let rows = world.board.glance(&[Status::Running])?;
+    let here = rows.iter().filter(|t| t.claim_host().is_some_and(|host| world.host.is_here(host)));
+    let at_work: BTreeSet<i64> = here.filter_map(|t| t.worker_pid).collect();
+    for look in looks.iter_mut().filter(|look| look.stands_aside) {
+        look.beside = look.beside.filter(|(_, pid)| !at_work.contains(pid));
+        look.stands_aside = look.beside.is_some();
+    }
+    Ok(())
+}
+
 /// A row that lost its claim still says in its run or history whose it was. Another host's stays another host's.
 fn from_abroad(ask: Ask, detail: &Detail, world: &World<'_>) -> Ask {
     if ask.claim_host.is_some() {
@@ -349,9 +363,12 @@ fn from_abroad(ask: Ask, detail: &Detail, world: &World<'_>) -> Ask {
 
 /// The attempt whose worker is not there any more, as a name to remember it by: of a running task, or where its children are still there. The worker
 /// of a running task of which nothing is known may live: with children of an earlier attempt beside it the time would be over when it dies.
-pub(super) fn waits(detail: &Detail, worker: Option<&Look>) -> Option<String> {
+/// A claim without a pid is remembered all the same where it was made by a clock that was ahead: nothing else tells how long it has lasted.
+pub(super) fn waits(detail: &Detail, worker: Option<&Look>, now: Time) -> Option<String> {
+    let is_pidless = detail.task.worker_pid.is_none();
+    let is_ahead = || is_pidless && detail.current_run().is_some_and(|run| run.started_at.is_ahead_of(now));
     let is_over = |life: Life| match detail.task.status {
-        Status::Running => life == Life::Gone,
+        Status::Running => life == Life::Gone || (life == Life::Unknown && is_ahead()),
         _ => life != Life::Alive,
     };
     let runs = detail.task.status == Status::Running;

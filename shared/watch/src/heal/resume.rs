@@ -129,7 +129,7 @@ pub(super) fn observe(world: &mut World<'_>, seen: &mut Seen, goes_on: &BTreeSet
     Ok(())
 }
 
-/// Newest runs among which others that worked in the same folder are looked for.
+/// Newest runs among which others that worked in the same tree are looked for.
 const MAX_RUNS: u32 = 200;
 
 /// Who works or worked lately, and in which tree. Looked up once a pass: many may have died over one tree.
@@ -259,7 +259,7 @@ impl Rules<'_> {
             Drift::Same | Drift::Own => Ground::Fine(Warnings::default()),
             Drift::Unknown(why) => unknown(&why),
             Drift::Changed { .. } if !resume.shares.is_empty() => {
-                unknown(&format!("{} works or worked in the same folder", resume.shares.join(", ")))
+                unknown(&format!("{} works or worked in the same tree", resume.shares.join(", ")))
             }
             changed => match self.policy.tree_drift {
                 TreeDrift::Escalate => Ground::Drifted(Box::new(changed)),

@@ -16,8 +16,8 @@ use logs::LogEnd;
 use policy::attempts::session::Standing;
 use policy::attempts::tally::tally;
 use policy::attempts::worker::ask;
+use policy::authorship;
 use policy::needs_operator::SILENT;
-use policy::{authorship, clock};
 
 /// Seconds for which a log that cannot be read stops a task before a person is asked: in working hours the operator has mended a
 /// disk, a mount or a mode by then, and no night is lost altogether.
@@ -127,16 +127,22 @@ impl Rules<'_> {
             }
             Some((_, Standing::Idle | Standing::Unknown(_))) | None => {}
         }
-        let started = self.started(t);
-        let ceiling = started.max(t.detail.task.last_heartbeat_at.unwrap_or(started));
-        let ends = row.claim_expires.unwrap_or(started).min(ceiling.plus(seconds(self.policy.claim_ceiling)));
+        let (said, started) = (self.started(t), self.begun(t));
+        let beat = t.detail.task.last_heartbeat_at.filter(|at| self.is_sane(*at));
+        let ceiling = started.max(beat.unwrap_or(started));
+        // By a clock that was ahead: it lasts as long as it was made for, until it is renewed by the right one.
+        let is_ahead =
+            |until: Time| !self.is_sane(said) && until >= said && beat.is_none_or(|at| at < started);
+        let lasts = |until: Time| if is_ahead(until) { started.plus(until.since(said)) } else { until };
+        let ends =
+            row.claim_expires.map_or(started, lasts).min(ceiling.plus(seconds(self.policy.claim_ceiling)));
         // Where the clock was set since, the whole lease counts from then: the worker renews it, if there is one.
         let ends = ends.plus(self.seen.steady_since.map_or(0, |steady| steady.since(ceiling).max(0)));
         // A lease is told by the clock of the board, where it has one.
         let clock = self.seen.hosts.as_ref().map_or(self.seen.now, |hosts| hosts.attended.now);
         let over = clock.since(ends);
         if over < 60 || self.quiet(t) < self.grace() {
-            let until = ends.local_minute();
+            let until = ends.local_moment(self.seen.now);
             // The first moment at which both are over.
             let next = ends.plus(60).max(self.seen.now.plus(self.grace() - self.quiet(t)));
             return match t.session.as_ref().map(|s| (&s.session, &s.standing)) {
@@ -379,8 +385,8 @@ impl Rules<'_> {
         let until = resets.map_or(now.plus(wait), |at| at.clamp(now.plus(1), latest));
         let key = format!("hold:{}:{}", t.detail.task.id, t.detail.task.current_run.unwrap_or(0));
         let because = match resets.filter(|at| *at <= now) {
-            Some(over) => format!("{because}; that was over at {}", over.local_minute()),
-            None => format!("{because}; held until {}", until.local_minute()),
+            Some(over) => format!("{because}; that was over at {}", over.local_moment(now)),
+            None => format!("{because}; held until {}", until.local_moment(now)),
         };
         let verb = Verb::new(StepAction::Park, case, because).cause(Some(cause)).proof(proof);
         let verb = verb.fact("hold", hold(cause, &key, now, until));
@@ -395,6 +401,13 @@ impl Rules<'_> {
     pub(super) fn started(&self, t: &TaskSeen) -> Time {
         let run = t.detail.current_run().or(t.detail.newest_run()).map(|r| r.started_at);
         run.or(t.detail.task.started_at).unwrap_or(t.detail.task.created_at)
+    }
+
+    /// The same where that can be. A clock that was ahead when it was noted says nothing of when: then it counts from when its worker was
+    /// first seen gone.
+    fn begun(&self, t: &TaskSeen) -> Time {
+        let started = self.started(t);
+        if self.is_sane(started) { started } else { t.gone_since.unwrap_or(self.seen.now) }
     }
 
     /// Seconds since the newest sign of life of the present attempt.
@@ -412,7 +425,7 @@ impl Rules<'_> {
     }
 
     fn quiet_by(&self, t: &TaskSeen, log_at: Option<Time>) -> i64 {
-        let started = self.started(t);
+        let started = self.begun(t);
         let run_beat = t.detail.current_run().and_then(|r| r.last_heartbeat_at);
         let session = t.session.as_ref().and_then(|s| s.active);
         let signs = [Some(started), run_beat, t.detail.task.last_heartbeat_at, log_at, session];
@@ -433,7 +446,7 @@ impl Rules<'_> {
     /// Whether a sign can be from when it says: a heartbeat in milliseconds, or a log touched by a wrong clock, would stop a
     /// dead worker's task for years, and an event from the future a held one.
     pub(super) fn is_sane(&self, sign: Time) -> bool {
-        sign.since(self.seen.now) <= clock::FUTURE
+        !sign.is_ahead_of(self.seen.now)
     }
 }
 

@@ -153,7 +153,7 @@ pub struct ResumeSeen {
     pub tree: Option<TreeState>,
     /// Why that is not known; `None` also where the board names no folder.
     pub tree_unknown: Option<String>,
-    /// Other running tasks that work in the same folder: what changes there may be theirs.
+    /// Other tasks that work in the same tree, or did since the worker died: what changes there may be theirs.
     pub shares: Vec<String>,
 }
 

@@ -15,7 +15,6 @@ use base::quote;
 use base::registry::HEAL;
 use base::time::{Time, backoff, words};
 use board::{Detail, Event, EventKind, HandOver, Rule, Status, StepAction, claimer_pid, hermes};
-use card::is_card;
 use config::span::seconds;
 use host::Life;
 use logs::LogEnd;
@@ -131,7 +130,7 @@ impl Rules<'_> {
             return Verdict::Leave(why);
         }
         // A pass right after the one that gave it up changes nothing.
-        if authorship::is_ours(event) && waited < resume::SETTLE {
+        if authorship::is_ours(event) && self.is_sane(event.at) && waited < resume::SETTLE {
             return Verdict::Wait("given up a moment ago".into(), event.at.plus(resume::SETTLE));
         }
         let died = resume::attempts(t);
@@ -162,6 +161,7 @@ impl Rules<'_> {
             seconds(self.policy.backoff_max),
             &d.task.id,
         );
+        let died = if self.is_sane(died) { died } else { self.touched(d) };
         let waited = self.seen.now.since(died);
         if waited < wait {
             let because = format!("gave up {} ago; next reset in {}", words(waited), words(wait - waited));
@@ -173,8 +173,8 @@ impl Rules<'_> {
         let storm = match resets.take(cause) {
             Ok(storm) => storm,
             Err(next) => {
-                let because =
-                    format!("many died of {} at once; next probe at {}", cause.as_str(), next.local_minute());
+                let at = next.local_moment(self.seen.now);
+                let because = format!("many died of {} at once; next probe at {at}", cause.as_str());
                 return Verdict::Wait(because, next);
             }
         };
@@ -229,14 +229,14 @@ impl Rules<'_> {
         if by_hand.is_some_and(|e| e.kind == EventKind::Status) || is_below || !d.cards.is_empty() {
             return leave();
         }
-        let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
+        let touched = self.touched(d);
         if self.seen.now.since(touched) < UNEXPLAINED {
             return leave();
         }
         let because = format!(
             "blocked with {}, and nothing on the board says why since {}: needs a person",
             things(d.task.failures, "failure"),
-            touched.local_minute()
+            touched.local_moment(self.seen.now)
         );
         let verb = Verb::new(StepAction::HandOver, Rule::UnexplainedBlock, because);
         let person = self.person_for(t);
@@ -299,7 +299,7 @@ impl Rules<'_> {
                 return Verdict::Unknown(format!("a claim on a {} task: {}", d.task.status, look.because));
             }
         }
-        let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
+        let touched = self.touched(d);
         let ends =
             d.task.claim_expires.unwrap_or(touched).min(touched.plus(seconds(self.policy.claim_ceiling)));
         let over = self.seen.now.since(ends);
@@ -378,10 +378,11 @@ impl Rules<'_> {
         if let Some(verdict) = self.still_at_work(t) {
             return verdict;
         }
-        let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
-        let ended = d.newest_run().and_then(|r| r.ended_at).unwrap_or(touched);
+        let touched = self.touched(d);
+        let ended = d.newest_run().and_then(|r| r.ended_at).filter(|at| self.is_sane(*at)).unwrap_or(touched);
         // The dispatcher goes first after our own change, too.
-        let ours = d.events.iter().rev().find(|e| authorship::is_ours(e)).map_or(ended, |e| e.at);
+        let is_past = |e: &&Event| authorship::is_ours(e) && self.is_sane(e.at);
+        let ours = d.events.iter().rev().find(is_past).map_or(ended, |e| e.at);
         let since = ended.max(ours);
         let jammed = self.seen.now.since(since);
         if jammed < self.grace() {
@@ -415,7 +416,7 @@ impl Rules<'_> {
         if !self.seen.own_board || d.parents.iter().any(|p| !p.status.frees_children()) {
             return Verdict::Fine;
         }
-        let touched = d.events.last().map_or(d.task.created_at, |e| e.at);
+        let touched = self.touched(d);
         if self.seen.now.since(touched) < self.grace() {
             return Verdict::Fine;
         }
@@ -458,7 +459,7 @@ impl Rules<'_> {
             {
                 return Verdict::Act(step);
             }
-            return Verdict::Wait(format!("held until {}", until.local_minute()), until);
+            return Verdict::Wait(format!("held until {}", until.local_moment(self.seen.now)), until);
         }
         if let Some(card) = d.cards.first() {
             return Verdict::Leave(format!("its distress card {card} is open; route-blocked owns it"));
@@ -514,7 +515,7 @@ impl Rules<'_> {
 
 /// A card that nobody began with is released by synthesize-distress.
 fn waits_its_turn(d: &Detail) -> bool {
-    is_card(&d.task) && d.task.started_at.is_none()
+    d.task.is_card() && d.task.started_at.is_none()
 }
 
 impl Rules<'_> {
@@ -525,7 +526,8 @@ impl Rules<'_> {
             .filter(|_| authorship::is_opted_out(d, profiles, self.person) && !waits_its_turn(d))?;
         let until = self.hold_ends(d, event, hold);
         if self.seen.now < until {
-            let because = format!("marked `watchbill: no-heal`; held until {}", until.local_minute());
+            let at = until.local_moment(self.seen.now);
+            let because = format!("marked `watchbill: no-heal`; held until {at}");
             return Some(Verdict::Wait(because, until));
         }
         if let Some(why) = self.refused_key(d) {
@@ -541,7 +543,7 @@ impl Rules<'_> {
 
     /// Why time alone sends no work to a profile. A card goes to another orchestrator.
     fn refused_key(&self, d: &Detail) -> Option<String> {
-        let profile = d.task.assignee.as_deref().filter(|_| !is_card(&d.task))?;
+        let profile = d.task.assignee.as_deref().filter(|_| !d.task.is_card())?;
         let pin = Some(&d.task.pin).filter(|pin| !pin.is_none());
         let refused = self.seen.refused_keys.contains(pin.map_or(profile, |_| d.task.id.as_str()));
         let at = pin.and_then(|pin| pin.provider.as_deref()).map(|p| format!(" at {}", quote::inline(p, 60)));
@@ -559,8 +561,18 @@ impl Rules<'_> {
     /// the task for ever; then it counts from what came before it, so that the hold ends all the same.
     fn held_at(&self, d: &Detail, event: &Event) -> Time {
         let nth = d.events.iter().rposition(|e| e == event).unwrap_or(0);
-        let before = d.events[..=nth].iter().rev().map(|e| e.at).find(|at| self.is_sane(*at));
-        before.unwrap_or(d.task.created_at.min(self.seen.now))
+        self.newest(d, &d.events[..=nth])
+    }
+
+    /// When something last happened to a task.
+    pub(super) fn touched(&self, d: &Detail) -> Time {
+        self.newest(d, &d.events)
+    }
+
+    /// The newest of these events of a task that is not one of the future; where there is none, when it was made.
+    fn newest(&self, d: &Detail, events: &[Event]) -> Time {
+        let past = events.iter().rev().map(|e| e.at).find(|at| self.is_sane(*at));
+        past.unwrap_or(d.task.created_at.min(self.seen.now))
     }
 }
 

@@ -83,6 +83,8 @@ fn look(life: Life) -> Look {
         because: "as seen".into(),
         worker_pid: None,
         is_older: false,
+        beside: None,
+        stands_aside: false,
         stopped: Vec::new(),
         orphans: Vec::new(),
         claimer: Life::Alive,
@@ -611,8 +613,8 @@ fn what_a_worker_left_is_waited_for_from_its_proven_end() {
     ] {
         let (d, seen) =
             (detail("t_00000001", status.clone()), Look { orphans: vec![orphan.clone()], ..look(life) });
-        assert_eq!(super::observe::waits(&d, Some(&seen)).is_some(), waits, "{status} {life:?}");
-        let alone = super::observe::waits(&d, Some(&look(life))).is_some();
+        assert_eq!(super::observe::waits(&d, Some(&seen), NOW).is_some(), waits, "{status} {life:?}");
+        let alone = super::observe::waits(&d, Some(&look(life)), NOW).is_some();
         assert_eq!(alone, waits && status == Status::Running, "{status} {life:?}");
     }
 }
@@ -684,7 +686,8 @@ fn a_worker_that_outlived_its_attempt_is_told_of_once() {
     };
     says(alive(2_000, false), "- worker alive: as seen");
     says(alive(899, true), "- worker alive: as seen");
-    let told = "process 77 of an ended attempt still works on it, 15m after that attempt ended";
+    let told = "process 77 of an ended attempt still works on it, 15m after that attempt ended: no watcher requeues it while it \
+                runs, but a dispatcher of Hermes may start another worker beside it";
     says(alive(900, true), &format!("tell older-worker: {told}"));
     let d = decided(alive(900, true));
     assert_eq!((kinds(&d).as_str(), status_after(&d)), ("watchbill_detected commented", None));
@@ -695,6 +698,72 @@ fn a_worker_that_outlived_its_attempt_is_told_of_once() {
     assert_eq!(needs_operator::told(&again.detail).map(|e| e.at), Some(ago(60)));
     let later = with!(again, |t| t.detail.events.push(event("claimed", 30, json!({"lock": "host:7"}))));
     assert_eq!(needs_operator::told(&later.detail), None, "another attempt began");
+    // Beside the worker of the present attempt, from when its own one ended.
+    let beside = |ended: i64| {
+        with!(alive(9_000, false), |t| {
+            t.worker.as_mut().unwrap().beside = Some((0, 66));
+            t.detail.runs.push(run(0, 90_000, Some(ended), Some("blocked")));
+        })
+    };
+    says(beside(899), "- worker alive: as seen");
+    let told = "process 66 of an ended attempt still runs beside its worker, 15m after that attempt ended: no watcher requeues";
+    says(beside(900), &format!("tell older-worker: {told}"));
+    let own = Seen { own_board: true, ..seen(vec![alive(900, true)]) };
+    let d = decide(&own, &pass(), &config());
+    assert!(line(&d).ends_with("ended: nothing is requeued while it runs"), "{}", line(&d));
+    // It may do something else by now.
+    let aside = with!(beside(900), |t| t.worker.as_mut().unwrap().stands_aside = true);
+    let told = "process 66 of an ended attempt still runs beside its worker, 15m after that attempt ended: it blocked the task, and \
+                nothing waits for its end";
+    says(aside.clone(), &format!("tell older-worker: {told}"));
+    // It did another task meanwhile.
+    let note = |seconds: i64, payload: Value| Event {
+        run: Some(1),
+        ..event("watchbill_detected", seconds, payload)
+    };
+    let again = with!(aside, |t| {
+        let pids = json!({"by": "heal", "key": "older-worker", "watchbill": {"pids": [66]}});
+        t.detail.events.push(note(600, pids));
+        t.detail.events.push(note(300, json!({"by": "heal", "key": "older-worker", "over": true})));
+    });
+    says(again, "- worker alive: as seen");
+    // The note names its process, and is written anew where the worker beside it has ended.
+    let was = |is_beside: bool| {
+        let trail = json!({"pids": [77], "beside": is_beside});
+        let told = json!({"by": "heal", "key": "older-worker", "watchbill": trail});
+        event("watchbill_detected", 60, told)
+    };
+    for (t, pids, is_beside) in [
+        (beside(900), json!([66]), true),
+        (alive(900, true), json!([77]), false),
+        (with!(alive(900, true), |t| t.detail.events.push(was(true))), json!([77]), false),
+    ] {
+        let d = decided(t);
+        let Change::AddEvent { payload, .. } = &d.steps[0].changes[0] else { panic!("{d:?}") };
+        let trail = &payload["watchbill"];
+        assert_eq!((&trail["pids"], &trail["beside"]), (&pids, &json!(is_beside)), "{d:?}");
+    }
+    let stands = with!(alive(900, true), |t| t.detail.events.push(was(false)));
+    assert!(line(&decided(stands.clone())).starts_with("- "), "{}", line(&decided(stands)));
+    let over = with!(beside(900), |t| {
+        t.worker.as_mut().unwrap().beside = None;
+        t.detail.events.push(event("watchbill_detected", 60, json!({"by": "heal", "key": "older-worker"})));
+    });
+    says(over, "tell older-worker: older-worker is over: worker alive");
+    // It hides nothing of the present worker, and no two things are told in turn.
+    let stopped = with!(beside(900), |t| {
+        t.worker.as_mut().unwrap().stopped = vec![42];
+        t.stopped_since = Some(ago(700));
+    });
+    says(stopped.clone(), "tell stopped-worker: ");
+    let told = with!(stopped, |t| {
+        t.detail.events.push(event("watchbill_detected", 60, json!({"by": "heal", "key": "stopped-worker"})));
+    });
+    assert!(line(&decided(told.clone())).starts_with("- "), "{}", line(&decided(told)));
+    let told = with!(beside(900), |t| {
+        t.detail.events.push(event("watchbill_detected", 60, json!({"by": "heal", "key": "older-worker"})));
+    });
+    says(told, "- process 66 of an ended attempt still runs beside its worker");
 }
 
 #[test]
@@ -1117,6 +1186,62 @@ fn a_task_given_up_without_a_worker_was_never_started() {
 }
 
 #[test]
+fn what_a_clock_that_was_ahead_wrote_on_a_task_holds_nothing() {
+    let ahead = |t: TaskSeen| with!(t, |t| t.detail.events.push(event("commented", -31_000_000, json!({}))));
+    let leak = with!(blank(Status::Ready), |t| {
+        t.detail.task.claim_lock = Some("host:7".into());
+        t.detail.task.claim_expires = Some(ago(300));
+        t.detail.events.push(event("claimed", 2_000, json!({"lock": "host:7"})));
+    });
+    says(ahead(leak), "release leaked-claim: a claim on a ready task, run out 5m ago");
+    let jam = with!(jammed("worker gone, author unknown"), |t| {
+        t.detail.runs[0].ended_at = Some(ago(-31_000_000));
+        t.detail.events.push(event("crashed", 3_900, json!({})));
+    });
+    says(ahead(jam), "clear guard-jam: held by Hermes' guard for 1h 5m over");
+    let died =
+        with!(given_up("pid 4 not alive", 9_000), |t| t.detail.runs[0].ended_at = Some(ago(-31_000_000)));
+    says(died, "reset crash-loop: gave up 2h 30m ago");
+    // An attempt that it began counts from when its worker was seen gone, and a claim lasts as long as it was made for.
+    let of_future = |pid: Option<i64>, gone: i64| {
+        with!(running(Life::Gone, -432_000), |t| {
+            t.detail.task.worker_pid = pid;
+            t.detail.task.claim_expires = Some(ago(-432_900));
+            t.gone_since = Some(ago(gone));
+        })
+    };
+    says(of_future(Some(42), 29), "- worker gone, but only quiet for 29s");
+    says(of_future(Some(42), 300), "requeue dead-worker: worker 42 gone, last heard from 5m ago");
+    says(of_future(None, 959), "- no worker known; the claim runs until");
+    says(of_future(None, 960), "requeue no-pid: no worker known, claim ran out 1m ago");
+    let renewed = |ahead: i64| {
+        with!(of_future(None, 30_000), |t| {
+            t.detail.task.last_heartbeat_at = Some(ago(240));
+            t.detail.task.claim_expires = Some(ago(-660));
+            t.detail.runs[0].started_at = ago(-ahead);
+        })
+    };
+    says(renewed(432_000), "- no worker known; the claim runs until");
+    says(renewed(500), "- no worker known; the claim runs until");
+    let of_right_clock = with!(of_future(None, 960), |t| t.detail.task.claim_expires = Some(ago(-660)));
+    says(of_right_clock, "- no worker known; the claim runs until");
+    let unknown = with!(of_future(None, 60), |t| t.worker = Some(look(Life::Unknown)));
+    says(unknown.clone(), "- no worker known; the claim runs until");
+    let remembered = |d: &Detail| super::observe::waits(d, Some(&look(Life::Unknown)), NOW);
+    assert_eq!(remembered(&running(Life::Unknown, 300).detail), None);
+    assert!(remembered(&unknown.detail).is_some(), "nothing else tells how long it has lasted");
+    assert_eq!(
+        remembered(&of_future(Some(42), 60).detail),
+        None,
+        "its children are waited for from its death"
+    );
+    // A probe of the future delays no other.
+    let mut many = storm(20, 2_000);
+    probe(&mut many, "t_probe", -31_000_000, None);
+    assert_eq!(resets(&many), 1);
+}
+
+#[test]
 fn leaked_claims() {
     let leak = |status: Status, expires: Option<i64>| {
         with!(blank(status), |t| {
@@ -1315,7 +1440,7 @@ fn a_clock_that_jumped_stops_everything() {
     assert!(d.steps.is_empty() && d.findings.len() == 1, "{d:?}");
     // What runs stands still with it: nobody can tell whether its worker lives.
     let left: Vec<_> = d.left.iter().map(|l| (l.unknown, l.because.as_str())).collect();
-    assert_eq!(left, [(true, "clock: the wall clock moved by 3600 s since the last pass")]);
+    assert_eq!(left, [(true, "the wall clock moved by 3600 s since the last pass")]);
 }
 
 #[test]

@@ -38,7 +38,7 @@ impl Rules<'_> {
         let Some(at) = row.last_heartbeat_at.filter(|_| super::seen::inherits(row, self.seen.now)) else {
             return Verdict::Fine;
         };
-        let touched = t.detail.events.last().map_or(row.created_at, |e| e.at);
+        let touched = self.touched(&t.detail);
         if self.seen.own_board || self.seen.now.since(touched) < self.grace() {
             return Verdict::Fine;
         }

@@ -11,6 +11,7 @@ use super::holds::is_claimed;
 use super::seen::CardSeen;
 use super::{Orchestrators, Rules};
 use base::registry::SYNTHESIZE_DISTRESS;
+use base::time::Time;
 use board::{Detail, Event, EventKind, HandOver, Rule, Status, StepAction, hermes};
 use card::{self, id_word};
 use config::span::seconds;
@@ -48,7 +49,7 @@ impl<'a> Rules<'a> {
 
     /// Tasks a card is about: the one it names first, then those that were tied to it.
     pub(super) fn sources(&self, card: &Detail) -> Vec<&'a Detail> {
-        let is_work = |d: &&'a Detail| !card::is_card(&d.task);
+        let is_work = |d: &&'a Detail| !d.task.is_card();
         let named = named(card).and_then(|id| self.task(&id)).filter(is_work);
         let others = self.index.tied(&card.task.id).iter().copied().filter(is_work);
         let others = others.filter(|d| named.is_none_or(|n| n.task.id != d.task.id));
@@ -161,7 +162,13 @@ impl<'a> Rules<'a> {
         if is_incident(card) {
             let joined = sources.iter().flat_map(|d| &d.events);
             let joined = joined.filter(|e| e.kind == EventKind::Linked && e.names_parent(&card.task.id));
-            let last = joined.map(|e| e.at).max().unwrap_or(card.task.created_at).max(card.task.created_at);
+            let is_past = |at: &Time| !at.is_ahead_of(self.seen.now);
+            let last = joined
+                .map(|e| e.at)
+                .filter(is_past)
+                .max()
+                .unwrap_or(card.task.created_at)
+                .max(card.task.created_at);
             if self.seen.now.since(last) < QUIET {
                 return None;
             }

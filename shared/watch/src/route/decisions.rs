@@ -23,6 +23,7 @@ use policy::authorship::{self, HAND, our_hold};
 use policy::cards::answer::{self, finished, read_in};
 use policy::cards::identity::{is_ours, named, since_card, titled};
 use policy::cards::steps::card_id;
+use policy::clock::is_within;
 use policy::routing::moving::{Parting, Why, hold, is_ours_to_move, newest_stop};
 use policy::routing::router::{Choice, Release, Target};
 use policy::{Said, remedy};
@@ -36,7 +37,7 @@ const CLAIM_ENDS: i64 = 3_600;
 /// Whether all a card says was carried out at this very moment. A task that still waits for it was read before another
 /// pass wrote that, and the card after it: there is nothing to report.
 fn is_just_done(card: &Detail, now: Time) -> bool {
-    read_in(card).filter(is_whole).is_some_and(|e| now.since(e.at) < 2)
+    read_in(card).filter(is_whole).is_some_and(|e| is_within(e.at, now, 1))
 }
 
 /// Whether nothing of a decision was refused.
@@ -99,7 +100,7 @@ impl<'a> Rules<'a> {
         let (mut done, mut refused, mut changed) = (Vec::new(), Vec::new(), Vec::new());
         let mut steps = Vec::new();
         let mut seen = BTreeSet::new();
-        let mut left_out = false;
+        let mut is_put_off = false;
         for one in &decisions {
             let what = format!("{} {}", one.action.as_str(), shown_id(&one.task));
             if !seen.insert(one.task.clone()) {
@@ -112,10 +113,11 @@ impl<'a> Rules<'a> {
                 continue;
             }
             if self.is_left_out(&one.task) {
-                left_out = true;
+                is_put_off = true;
                 continue;
             }
             match self.checked(card, one, &of_card) {
+                Ok(made) if self.is_outlived(card, &made) => is_put_off = true,
                 Ok(made) => {
                     done.push(what);
                     changed.push(one.task.clone());
@@ -128,8 +130,9 @@ impl<'a> Rules<'a> {
             }
         }
         steps.into_iter().for_each(|step| self.push(step));
-        match left_out {
-            // A pass over one task carries out its own decision; what becomes of all is said by the pass that deals with the rest.
+        match is_put_off {
+            // A pass over one task carries out its own decision; what becomes of all is said by the pass that deals with the rest. So it is
+            // where a task waits for the end of its old worker.
             true => self.find_refused(card, &refused),
             false => self.note(card, &done, &refused, changed),
         }
@@ -140,6 +143,33 @@ impl<'a> Rules<'a> {
     fn ends_soon(&self, d: &Detail) -> bool {
         let touched = || d.events.last().map_or(d.task.created_at, |e| e.at);
         self.seen.now.since(d.task.claim_expires.unwrap_or_else(touched)) < CLAIM_ENDS
+    }
+
+    /// Whether a worker of an ended attempt has kept a decision from being carried out for so long that a person is told. Until then its
+    /// steps are tried, and refused while it lives.
+    fn is_outlived(&mut self, card: &Detail, steps: &[Step]) -> bool {
+        let Some(step) = steps.iter().find(|s| s.sets_free()) else { return false };
+        let Some((d, worker)) = self.task(&step.task).zip(self.seen.outliving.get(&step.task)) else {
+            return false;
+        };
+        let lived = self.seen.now.since(worker.since);
+        if lived < seconds(self.config.heal.orphan_wait) {
+            return false;
+        }
+        let (id, pid) = (&d.task.id, worker.pid);
+        self.router.withdraw(id);
+        let what = format!(
+            "process {pid} ({}) still works on {id}, {} after its attempt ended: the decision of card {} waits for its end",
+            worker.command,
+            words(lived),
+            card.task.id
+        );
+        let mend = format!(
+            "look at what process {pid} does, and end it (`kill {pid}`); route-blocked then carries out the decision"
+        );
+        self.tell_of_outliving(d, pid, &what, &mend);
+        self.touched.insert(id.clone());
+        true
     }
 
     fn find_refused(&mut self, card: &Detail, refused: &[String]) {
@@ -296,7 +326,8 @@ impl<'a> Rules<'a> {
                     return self.scribe.moved(&mut self.router, d, &target, why, &Parting::Free);
                 }
                 let until = until.max(self.seen.now.plus(60));
-                let because = format!("{}; waits until {}: {reason}", why.because, until.local_minute());
+                let at = until.local_moment(self.seen.now);
+                let because = format!("{}; waits until {at}: {reason}", why.because);
                 // By its cause the hold is known as one that is over when the provider answers.
                 let cause = why.cause.or(self.router.standing_for(&d.task).map(|(e, _)| e.cause));
                 self.scribe.held(d, &id, until, Why { because, cause, ..why })
@@ -441,7 +472,7 @@ impl<'a> Rules<'a> {
                     "{id} is still in triage, blocked twice for one reason: its card {} was completed {how}",
                     card.task.id
                 );
-                let mend = remedy::out_of_triage(&hand, &id_word(id), self.seen.own_board);
+                let mend = remedy::out_of_triage_told(&hand, &id_word(id), self.seen.own_board);
                 self.tell_once(d, "triage", &what, &mend);
                 continue;
             }
@@ -474,7 +505,7 @@ impl<'a> Rules<'a> {
             let here = d.events.iter().filter(told).filter(this).map(|e| e.at).next_back();
             // Whichever of its cards it was left to be asked again for: that takes its time.
             let newest = d.events.iter().filter(told).map(|e| e.at).next_back();
-            if newest.is_some_and(|at| self.seen.now.since(at) < GRACE) {
+            if newest.is_some_and(|at| is_within(at, self.seen.now, GRACE - 1)) {
                 continue;
             }
             let asked = episode(d, seconds(self.config.heal.decay)).filter(told).count() + 1;

@@ -19,6 +19,7 @@ use policy::cards::answer;
 use policy::cards::identity::{self, since_card};
 use policy::cards::steps::{card_id, card_row};
 use policy::cards::writer::deciders;
+use policy::clock::is_within;
 use policy::needs_operator::{held_for, stated_end};
 use policy::remedy::Lacking;
 use policy::routing::facts::NIGHT;
@@ -65,7 +66,7 @@ impl<'a> Rules<'a> {
         let mut waiting = Vec::new();
         for d in &self.seen.tasks {
             let id = &d.task.id;
-            if self.touched.contains(id) || self.is_left_out(id) || card::is_card(&d.task) {
+            if self.touched.contains(id) || self.is_left_out(id) || d.task.is_card() {
                 continue;
             }
             if let Some(w) = self.waits(d).filter(|w| !is_cards_business(&w.tied)) {
@@ -269,10 +270,12 @@ impl<'a> Rules<'a> {
         Some(Parting::Settled { id, made: Box::new(made) })
     }
 
-    /// Second: on with its own profile, one as a probe, then a few at a time. Those the provider did not limit go first.
+    /// Second: on with its own profile, one as a probe, then a few at a time. Those of profiles that take work go first, and of
+    /// them those the provider did not limit.
     fn go_on(&mut self, mut waiting: Vec<Waiting<'a>>) -> Vec<Waiting<'a>> {
         let limited = |w: &Waiting<'_>| w.d.runs.iter().any(|r| r.ended_at.is_some_and(|e| e > r.started_at));
-        waiting.sort_by_key(|w| limited(w));
+        let is_away = |d: &Detail| d.task.assignee.as_deref().is_some_and(|p| self.router.is_away(p));
+        waiting.sort_by_cached_key(|w| (is_away(w.d), limited(w)));
         let mut rest = Vec::new();
         for mut w in waiting {
             let given_up = self.router.state_for(&w.d.task) == State::GivenUp;
@@ -307,7 +310,7 @@ impl<'a> Rules<'a> {
     /// Whether a task was blocked so long ago that no refusal of its provider is remembered, as after a night in which this machine was off.
     /// Time mends no key.
     fn is_forgotten(&self, w: &Waiting<'_>) -> bool {
-        let is_old = || newest_stop(w.d).is_some_and(|e| self.seen.now.since(e.at) >= NIGHT);
+        let is_old = || newest_stop(w.d).is_some_and(|e| !is_within(e.at, self.seen.now, NIGHT - 1));
         let is_mended_by_time = w.blocker == Blocker::RateLimited && w.d.task.status == Status::Blocked;
         is_mended_by_time && is_old() && self.router.standing_for(&w.d.task).is_none()
     }
@@ -381,7 +384,7 @@ impl<'a> Rules<'a> {
         let ends = self.router.standing_for(&w.d.task).filter(|(_, s)| s.is_held()).map(|(e, _)| e.until);
         if let Some(until) = w.until.filter(|until| *until > now) {
             let why = reason(&w.because, held.as_ref());
-            self.leave_until(w.d, format!("held until {}: {why}", until.local_minute()), until);
+            self.leave_until(w.d, format!("held until {}: {why}", until.local_moment(now)), until);
             return;
         }
         // A blocked task needs no hold: it stands still already.
@@ -414,7 +417,8 @@ impl<'a> Rules<'a> {
         };
         let until = until.min(now.plus(most));
         let provider = held.as_ref().map_or_else(|| self.router.worker(&w.d.task).id(), |(id, _)| id.clone());
-        let because = format!("waits until {}: {}", until.local_minute(), reason(&w.because, held.as_ref()));
+        let because =
+            format!("waits until {}: {}", until.local_moment(now), reason(&w.because, held.as_ref()));
         let mut why = Why::new(Rule::ProviderHold, because).cause(w.cause);
         why.facts = remembered(w.d);
         if was_given(w.d) {
@@ -452,7 +456,8 @@ impl<'a> Rules<'a> {
             let step = self.scribe.moved(&mut self.router, d, &to, why, &parting);
             return self.push(step);
         }
-        let why = Why::new(Rule::ProviderHold, format!("waits until {}: {said}", until.local_minute()));
+        let at = until.local_moment(self.seen.now);
+        let why = Why::new(Rule::ProviderHold, format!("waits until {at}: {said}"));
         let step = self.scribe.held(d, &id, until, why.cause(Some(cause)));
         self.push(step);
     }

@@ -77,6 +77,7 @@ impl Watcher for RouteBlocked {
         Rule::NoOrchestrator,
         Rule::Normalise,
         Rule::Notice,
+        Rule::OlderWorker,
         Rule::Probe,
         Rule::ProviderGivenUp,
         Rule::ProviderHold,
@@ -172,6 +173,7 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
     };
     rules.withdraw_what_is_over();
     rules.carry_out_decisions(orchestrators);
+    rules.end_outliving();
     // Holds before cards: a task that goes on takes its card with it, and nothing else need be said on that. A card that
     // no watcher wrote is brought into its form first all the same.
     rules.look_after_holds(true);
@@ -205,7 +207,7 @@ impl<'a> Rules<'a> {
     }
 
     fn hands_off(&self, d: &Detail) -> Option<String> {
-        authorship::hands_off(d, self.known, self.config.people.assignee.as_deref())
+        authorship::hands_off(d, self.known, self.config.people.assignee.as_deref(), self.seen.now)
     }
 
     fn push(&mut self, step: Step) {

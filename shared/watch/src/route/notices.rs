@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use super::Rules;
 use base::names::is_profile;
 use base::quote;
+use base::registry::ROUTE_BLOCKED;
 use base::time::words;
-use board::{Detail, EventKind, Rule, Status, StepAction, hermes};
+use board::{Detail, Event, EventKind, Rule, Status, StepAction, hermes};
 use card::{self, id_word};
-use policy::needs_operator::NO_ASSIGNEE;
+use policy::needs_operator::{self, NO_ASSIGNEE, OLDER_WORKER, PIDS};
 use policy::routing::moving::Why;
 use policy::said::{Kind, Said};
 use policy::{authorship, remedy};
@@ -28,7 +29,7 @@ impl<'a> Rules<'a> {
             }
         }
         for d in &self.seen.tasks {
-            if card::is_card(&d.task) || self.is_left_out(&d.task.id) || self.hands_off(d).is_some() {
+            if d.task.is_card() || self.is_left_out(&d.task.id) || self.hands_off(d).is_some() {
                 continue;
             }
             match d.task.status {
@@ -147,13 +148,51 @@ impl<'a> Rules<'a> {
 
     /// A notice that an event and a comment on the board say once an episode.
     pub(super) fn tell_once(&mut self, d: &'a Detail, key: &'static str, what: &str, mend: &str) {
-        let said = format!("{what}; {mend}");
-        let is_due = !self.touched.contains(&d.task.id) && !was_told(d, key);
-        self.decision.told.push((Said::from(said.clone()).about(&d.task.id), is_due));
+        let is_due = !was_told(d, key);
+        self.say_once(d, key, (what, mend), is_due, Why::new(Rule::Notice, format!("{what}; {mend}")));
+    }
+
+    /// That the worker of an ended attempt keeps a decision from being carried out. Once, as long as that stands.
+    pub(super) fn tell_of_outliving(&mut self, d: &'a Detail, pid: i64, what: &str, mend: &str) {
+        let told = needs_operator::told(d).and_then(needs_operator::key);
+        let why = Why::new(Rule::OlderWorker, format!("{what}; {mend}")).fact(PIDS, json!([pid]));
+        self.say_once(d, OLDER_WORKER, (what, mend), told != Some(OLDER_WORKER), why);
+    }
+
+    /// That no decision waits for such a worker any more: it ended, and something else keeps the decision from being carried out.
+    pub(super) fn end_outliving(&mut self) {
+        let seen = self.seen;
+        let by_us = |e: &Event| e.by() == Some(ROUTE_BLOCKED) && needs_operator::outlives(e).is_some();
+        for d in seen.tasks.iter().filter(|d| needs_operator::told(d).is_some_and(by_us)) {
+            if self.touched.contains(&d.task.id) || self.hands_off(d).is_some() {
+                continue;
+            }
+            let why =
+                Why::new(Rule::OlderWorker, format!("{OLDER_WORKER} is over: no decision waits for it"));
+            let over = json!({"key": OLDER_WORKER, "over": true});
+            let step =
+                self.scribe.step(d, StepAction::Tell, &why.fact("key", json!(OLDER_WORKER)), |trail| {
+                    vec![hermes::noted(EventKind::Detected, over.clone(), trail)]
+                });
+            self.push(step);
+        }
+    }
+
+    fn say_once(
+        &mut self,
+        d: &'a Detail,
+        key: &'static str,
+        (what, mend): (&str, &str),
+        is_due: bool,
+        why: Why,
+    ) {
+        let is_due = is_due && !self.touched.contains(&d.task.id);
+        let said = Said::from(format!("{what}; {mend}")).about(&d.task.id);
+        self.decision.told.push((said, is_due));
         if !is_due {
             return;
         }
-        let why = Why::new(Rule::Notice, said).fact("key", json!(key));
+        let why = why.fact("key", json!(key));
         let step = self.scribe.step(d, StepAction::Tell, &why, |trail| {
             let mut changes =
                 vec![hermes::noted(EventKind::Detected, json!({"key": key, "mend": mend}), trail)];
@@ -171,7 +210,7 @@ pub(super) fn was_told(d: &Detail, key: &str) -> bool {
         .iter()
         .rposition(|e| authorship::is_fresh_start(e) || e.kind == EventKind::Claimed)
         .map_or(0, |i| i + 1);
-    let says = |e: &board::Event| {
+    let says = |e: &Event| {
         e.kind == EventKind::Detected
             && authorship::is_ours(e)
             && e.payload.get("key").and_then(Value::as_str) == Some(key)
@@ -182,8 +221,8 @@ pub(super) fn was_told(d: &Detail, key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use board::Status;
     use board::testing::{detail, event};
-    use board::{Event, Status};
 
     fn said(kind: &str, by: &str, key: &str) -> Event {
         event(kind, 90, json!({"by": by, "key": key, "watchbill": {"pass": "p"}}))

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::decisions::{decided_about, part_keys};
-use super::seen::{CardSeen, Guarded, Seen, may_wait};
+use super::seen::{CardSeen, Guarded, Outliving, Seen, may_wait};
 use base::error::Result;
-use board::{Detail, Event, EventKind, Status, Task, discover};
+use board::{Detail, Event, EventKind, Status, Step, Task, discover};
 use config::span::seconds;
 use policy::cards::answer::{self, finished_of};
 use policy::cards::identity::named;
@@ -16,6 +16,7 @@ use policy::routing::reach;
 use policy::routing::router::Router;
 
 use base::time::Time;
+use host::Freed;
 use logs::LogEnd;
 use policy::dispatcher::InTurn;
 use policy::runtime::{Dispatcher, Runtime};
@@ -49,6 +50,7 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
         guarded: BTreeMap::new(),
         in_turn: BTreeSet::new(),
         takers_since: None,
+        outliving: BTreeMap::new(),
         trees: BTreeMap::new(),
     };
     let mut lately = world.board.events(now.plus(-LATELY), MAX_EVENTS)?;
@@ -61,10 +63,10 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     let ids = |keep: &dyn Fn(&Task) -> bool| -> Vec<String> {
         rows.iter().filter(|t| keep(t)).map(|t| t.id.clone()).collect()
     };
-    for card in world.board.look(&ids(&card::is_card))? {
+    for card in world.board.look(&ids(&Task::is_card))? {
         seen.cards.push(closer(world, card, now));
     }
-    let mut wanted: BTreeSet<String> = ids(&|t| !card::is_card(t) && may_wait(t)).into_iter().collect();
+    let mut wanted: BTreeSet<String> = ids(&|t| !t.is_card() && may_wait(t)).into_iter().collect();
     wanted.extend(seen.cards.iter().filter_map(|c| named(&c.detail)));
     seen.tasks = world.board.look(&wanted.iter().cloned().collect::<Vec<_>>())?;
     seen.answered = answered(world, &seen.tasks, &lately)?;
@@ -99,8 +101,34 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     seen.parts = parts(world, &seen)?;
     seen.runtime = Some(runtime);
     in_order(&mut seen.tasks);
-    seen.trees = trees(world, &seen, pass);
+    // Deciding twice is cheap; processes and git are not.
+    let steps = super::decide(&seen, pass, world.config).steps;
+    seen.outliving = outliving(world, &seen.tasks, &steps, pass);
+    seen.trees = trees(world, &seen, &steps);
     Ok(seen)
+}
+
+/// The living workers of ended attempts at tasks that these steps make available to the next worker.
+fn outliving(
+    world: &World<'_>,
+    tasks: &[Detail],
+    steps: &[Step],
+    pass: &Pass,
+) -> BTreeMap<String, Outliving> {
+    let freed: Vec<Freed<'_>> = steps.iter().filter_map(Step::freed).collect();
+    if freed.is_empty() {
+        return BTreeMap::new();
+    }
+    let steady = clock::steady_since(world, pass);
+    let found = world.host.recheck(&[], &freed).at_work;
+    let worker = |(freed, process): (&Freed<'_>, Option<host::AtWork>)| {
+        let process = process.filter(|p| p.is_worker)?;
+        let d = tasks.iter().find(|d| d.task.id == freed.task)?;
+        let ended = d.newest_run().map_or(d.task.created_at, |r| r.ended_at.unwrap_or(r.started_at));
+        let since = steady.map_or(ended, |steady| steady.max(ended));
+        Some((d.task.id.clone(), Outliving { pid: process.pid, command: process.command, since }))
+    };
+    freed.iter().zip(found).filter_map(worker).collect()
 }
 
 /// Since when the cards could be taken. In a night in which the machine was off nobody could.
@@ -119,15 +147,14 @@ fn takers_since(world: &mut World<'_>, pass: &Pass, seen: &Seen, runtime: &Runti
     dispatcher.max(clock::steady_since(world, pass)).max(clock::up_since(world, pass.now))
 }
 
-/// The trees of what is about to be reassigned. Deciding twice is cheap, and git is not.
-fn trees(world: &World<'_>, seen: &Seen, pass: &Pass) -> TreeNotes {
+/// The trees of what these steps reassign.
+fn trees(world: &World<'_>, seen: &Seen, steps: &[Step]) -> TreeNotes {
     let all = || seen.tasks.iter().chain(seen.cards.iter().map(|c| &c.detail));
     let all = || all().filter(|d| world.abroad(d).is_none());
     if !all().any(|d| d.place.path.is_some()) {
         return TreeNotes::new();
     }
-    let steps = super::decide(seen, pass, world.config).steps;
-    worktree_note::observe(world.state, &steps, all())
+    worktree_note::observe(world.state, steps, all())
 }
 
 /// In dispatch order: who comes first gets the next free place.
@@ -171,7 +198,7 @@ pub(super) fn ended(rows: &[Task], lately: &[(String, Event)]) -> Vec<String> {
     };
     let ended: BTreeSet<&String> = lately.iter().filter(|(_, e)| ends(e)).map(|(id, _)| id).collect();
     let open = rows.iter().filter(|t| matches!(t.status, Status::Ready | Status::Running));
-    open.filter(|t| ended.contains(&t.id) && !card::is_card(t)).map(|t| t.id.clone()).collect()
+    open.filter(|t| ended.contains(&t.id) && !t.is_card()).map(|t| t.id.clone()).collect()
 }
 
 /// Finished cards of ready and running work that nobody looked at yet.
@@ -215,7 +242,7 @@ fn answered(world: &mut World<'_>, tasks: &[Detail], lately: &[(String, Event)])
     let theirs = |e: &Event| e.kind == EventKind::Completed && !authorship::is_ours(e);
     let finished: BTreeSet<&String> = lately.iter().filter(|(_, e)| theirs(e)).map(|(id, _)| id).collect();
     let finished: Vec<String> = finished.into_iter().filter(|id| !ids.contains(*id)).cloned().collect();
-    ids.extend(world.board.titled(&finished)?.into_iter().filter(card::is_card).map(|t| t.id));
+    ids.extend(world.board.titled(&finished)?.into_iter().filter(Task::is_card).map(|t| t.id));
     let all = world.board.look(&ids.into_iter().collect::<Vec<_>>())?;
     Ok(all.into_iter().filter(|c| c.task.status == Status::Done).collect())
 }
@@ -263,7 +290,7 @@ fn guarded(rows: &[Task], lately: &[(String, Event)], now: Time, most: i64) -> B
 fn more(rows: &[Task], seen: &Seen, world: &World<'_>, runtime: &Runtime) -> Vec<String> {
     let router = Router::new(&seen.routing, world.config, seen.now, &runtime.profiles, Vec::new());
     let wanted = |t: &&Task| {
-        if card::is_card(t) {
+        if t.is_card() {
             return false;
         }
         match t.status {

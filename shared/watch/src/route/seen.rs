@@ -55,9 +55,23 @@ pub struct Seen {
     /// Since when a card could be taken, as far as passes saw: this machine is on and awake, and a dispatcher runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takers_since: Option<Time>,
+    /// Workers of ended attempts that live, by their task: of the tasks that this pass would make available to the next worker.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outliving: BTreeMap<String, Outliving>,
     /// Working trees of tasks that this pass reassigns, by task.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trees: TreeNotes,
+}
+
+/// A worker that lives, though its attempt has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outliving {
+    /// Its pid.
+    pub pid: i64,
+    /// The bare name of its program.
+    pub command: String,
+    /// When its attempt ended, or the time since which the clock runs steadily and the machine is awake, if that is later.
+    pub since: Time,
 }
 
 /// An open card.

@@ -108,6 +108,7 @@ fn seen(routing: Routing) -> Seen {
         guarded: std::collections::BTreeMap::new(),
         in_turn: std::collections::BTreeSet::new(),
         takers_since: None,
+        outliving: std::collections::BTreeMap::new(),
         trees: std::collections::BTreeMap::new(),
     }
 }

@@ -64,7 +64,7 @@ pub fn drift(before: &TreeState, after: &TreeState, own: &BTreeSet<String>) -> D
 }
 
 fn incomparable(before: &TreeState, after: &TreeState) -> Option<String> {
-    let word = |s: &TreeState| s.method.word();
+    let word = |s: &TreeState| s.method.as_str();
     let is_odd = |s: &TreeState| s.hash.strip_prefix(word(s)).and_then(|h| h.strip_prefix(':')).is_none();
     if before.method != after.method {
         Some(format!("the tree was read by {} before and by {} now", word(before), word(after)))

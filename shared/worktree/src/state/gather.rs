@@ -199,7 +199,7 @@ impl Gather {
             let seen = self.reader.below(&top, change.path)?;
             let mut print = Fnv::new();
             print.part(change.index);
-            print.part(seen.kind.word().as_bytes());
+            print.part(seen.kind.as_str().as_bytes());
             print.add(&seen.print.to_le_bytes());
             let mut entry = Entry::new(seen.kind, print.value(), seen.at);
             entry.is_untracked = change.index.is_empty();
@@ -240,7 +240,7 @@ impl Gather {
                 continue;
             }
             let mut print = Fnv::new();
-            print.part(seen.kind.word().as_bytes());
+            print.part(seen.kind.as_str().as_bytes());
             print.add(&seen.print.to_le_bytes());
             print.add(&stat.st_size.to_le_bytes());
             print.add(&times(&stat));

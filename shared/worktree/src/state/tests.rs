@@ -24,7 +24,7 @@ fn see(path: &Path) -> TreeState {
     assert!(json.len() <= MAX_BYTES, "{}", json.len());
     assert_eq!(serde_json::from_str::<TreeState>(&json).unwrap(), state);
     assert!(
-        state.hash.strip_prefix(state.method.word()).is_some_and(|h| h.starts_with(':') && h.len() == 17)
+        state.hash.strip_prefix(state.method.as_str()).is_some_and(|h| h.starts_with(':') && h.len() == 17)
     );
     state
 }

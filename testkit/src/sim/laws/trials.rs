@@ -41,7 +41,7 @@ pub(super) fn before(
 /// explains that. Of a card nobody writes down how its attempts ended. Of a log that was last written before the newest attempt began,
 /// by a clock that was set back since, nobody can tell which part is whose: there only what one of us wrote down before is known.
 fn capped(sim: &Sim, d: &Detail, step: &Step) -> Option<String> {
-    if step.case != Rule::ResumeCap || card::is_card(&d.task) {
+    if step.case != Rule::ResumeCap || d.task.is_card() {
         return None;
     }
     let truth = sim.truth.borrow();
@@ -188,7 +188,7 @@ fn is_about_another(d: &Detail, step: &Step) -> bool {
 fn again(sim: &Sim, board: &mut dyn Board, by: &str, d: &Detail, step: &Step, quiet: bool) -> Option<String> {
     let frees = step.changes.iter().any(|c| matches!(c, Change::SetStatus(Status::Ready)));
     let stands = matches!(d.task.status, Status::Blocked | Status::Scheduled);
-    if !frees || !stands || !quiet || card::is_card(&d.task) {
+    if !frees || !stands || !quiet || d.task.is_card() {
         return None;
     }
     let to = step.changes.iter().find_map(|c| match c {

@@ -193,21 +193,11 @@ pub fn night(seed: u64, without: Option<Without>) -> std::result::Result<Sum, Bo
 /// Lets the nights of the seeds from `from` to before `to` pass, on as many threads as there are processors: what they came to, and those in
 /// which something was broken, by seed.
 pub fn nights(from: u64, to: u64, without: Option<Without>) -> (Sum, Vec<Broken>) {
-    let parts = super::each_seed(from, to, |seed, (sum, broken): &mut (Sum, Vec<Broken>)| {
-        match night(seed, without) {
-            Ok(one) => sum.add(&one),
-            Err(b) => {
-                sum.add(&b.sum);
-                broken.push(*b);
-            }
-        }
-    });
     let (mut sum, mut broken) = (Sum::default(), Vec::new());
-    for (part, bad) in parts {
-        sum.add(&part);
-        broken.extend(bad);
+    for night in super::each_seed(from, to, |seed| night(seed, without)) {
+        sum.add(night.as_ref().unwrap_or_else(|b| &b.sum));
+        broken.extend(night.err().map(|b| *b));
     }
-    broken.sort_by_key(|b| b.seed);
     (sum, broken)
 }
 

@@ -244,7 +244,7 @@ fn operate(night: &Night) {
         return;
     }
     let Some(seen) = look(&mut night.board.clone(), &id) else { return };
-    if shared::card::is_card(&seen.task) {
+    if seen.task.is_card() {
         return;
     }
     let trail = trail("board", "word");

@@ -276,7 +276,7 @@ fn word(night: &Night, w: &Worker) {
     let trail = trail("board", "complete");
     let changes = match w.plan {
         Plan::Ask => hermes::blocked(&seen, "Which of the two?", Some("needs_input"), &trail),
-        _ if card::is_card(&seen.task) => hands::completed(&seen, decision(night, &seen)),
+        _ if seen.task.is_card() => hands::completed(&seen, decision(night, &seen)),
         _ => hermes::completed(&seen, None, Some("done"), &trail),
     };
     let said = night.say(Actor::Worker(w.no), Some(w.host), Time(now), own(&seen, changes));
@@ -440,7 +440,7 @@ fn take(night: &Night, (host, slot): (usize, usize), seen: &Detail, (opened, at)
     truth.sum.claims += 1;
     truth.hosts[host].machine.is_now(pid, Who::Worker(id.clone(), run));
     truth.logs.insert((host, id.clone()), (LogEnd::NoEvidence, Time(now)));
-    let is_card = card::is_card(&seen.task);
+    let is_card = seen.task.is_card();
     let plan = match truth.chance.below(20) {
         _ if truth.limits[slot] > now => Plan::Refused,
         _ if is_card => Plan::Complete,

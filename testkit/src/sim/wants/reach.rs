@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use shared::base::cause::Cause;
 use shared::board::{Detail, Status};
-use shared::card;
 
 use super::super::trials;
 use super::super::truth::{Job, Plan, Truth};
@@ -120,7 +119,7 @@ pub(super) fn of_task(
     let (maybe, surely) = (after(reach.maybe.get(own)), after(reach.surely.get(own)));
     let may_be: Vec<&Miss> = misses.iter().filter(|m| m.second >= surely).collect();
     // Of these a watcher is sure to know: what is written on the board, and what the log of an open task says last.
-    let is_open = |m: &&&Miss| all.get(&m.task).is_some_and(|d| !is_over(d) && !card::is_card(&d.task));
+    let is_open = |m: &&&Miss| all.get(&m.task).is_some_and(|d| !is_over(d) && !d.task.is_card());
     let is_newest = |m: &Miss| reach.newest.get(&m.task).is_some_and(|(_, run)| *run == m.run);
     let reads = |m: &Miss| m.is_known && is_newest(m) && !trials::is_veiled(truth, &m.task);
     let kept = |m: &Miss| truth.trials.keys.get(&m.profile).is_none_or(|k| k.changed.is_none());

@@ -120,7 +120,7 @@ fn cut_off(truth: &mut Truth, until: i64) {
 fn block(sim: &Sim) {
     let mut board = sim.open();
     let ready = board.glance(&[Status::Ready, Status::Todo]).unwrap_or_default();
-    let ready: Vec<_> = ready.into_iter().filter(|t| !shared::card::is_card(t)).collect();
+    let ready: Vec<_> = ready.into_iter().filter(|t| !t.is_card()).collect();
     let (t, kind, now) = {
         let mut truth = sim.truth.borrow_mut();
         let t = truth.wants.chance.pick(&ready).cloned();

@@ -15,7 +15,7 @@ fn a_refused_connection_gets_its_card_once_the_resets_are_used_up() {
     std::fs::copy(&log, &said).unwrap();
     crate::support::executable(&echo, format!("#!/bin/sh\ncat {}\n", said.display()));
     let attempt = || {
-        crate::support::ran(home.run("hermes").args(["kanban", "dispatch"]).env("HERMES_BIN", &echo)).ok();
+        home.ran(home.run("hermes").args(["kanban", "dispatch"]).env("HERMES_BIN", &echo)).ok();
         home.await_workers();
         home.age(60);
     };

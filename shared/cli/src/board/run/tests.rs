@@ -12,8 +12,6 @@ use config::Config;
 /// What the server's clock says.
 const SERVERS_TIME: Time = Time(5_000_000_000);
 
-const TASK: &str = "t_0000000a";
-
 /// How a server answers.
 #[derive(Default)]
 struct Line {
@@ -65,6 +63,8 @@ impl Over for Server {
 /// A board that several hosts share, with one task that is being claimed.
 struct Desk {
     folder: tempfile::TempDir,
+    /// Each board has another one: a command is stopped with all that names its task and its run, and tests run at once.
+    task: String,
     config: Config,
     common: Common,
     line: Rc<Line>,
@@ -83,7 +83,8 @@ impl Desk {
             now: None,
         };
         let folder = tempfile::tempdir().unwrap();
-        Desk { folder, config: Config::default(), common, line: Rc::default() }
+        let task = format!("t_{}", random_hex());
+        Desk { folder, task, config: Config::default(), common, line: Rc::default() }
     }
 
     fn hand(&self) -> Hand<'_> {
@@ -113,17 +114,18 @@ impl Desk {
             command: &command,
             log: None,
         };
-        let gate = hand.gate(TASK, start).unwrap();
-        let task = NewTask { title: "Light the lamps".into(), ..NewTask::default() };
+        let gate = hand.gate(&self.task, start).unwrap();
+        let new = NewTask { title: "Light the lamps".into(), ..NewTask::default() };
         let trail = hand.trail("claim");
-        let mut changes = hermes::created(Status::Running, task, &[], &trail);
+        let mut changes = hermes::created(Status::Running, new, &[], &trail);
         let (expires, pid) = (hand.here.now.plus(3), Some(i64::from(gate.child.id())));
         changes.extend(hermes::claim(&lock, expires, pid, Some("luna".into()), &trail));
         drop(trail);
-        hand.must(TASK, None, changes).unwrap();
-        let run = hand.look(TASK).unwrap().task.current_run;
+        hand.must(&self.task, None, changes).unwrap();
+        let run = hand.look(&self.task).unwrap().task.current_run;
         let since = hand.here.now;
-        Work { gate, task: TASK.into(), run, lock, profile: Some("luna".into()), since, told: Arc::default() }
+        let (task, profile) = (self.task.clone(), Some("luna".into()));
+        Work { gate, task, run, lock, profile, since, told: Arc::default() }
     }
 
     fn read(&self, name: &str) -> String {
@@ -154,7 +156,7 @@ fn a_heartbeat_lasts_by_the_clock_of_the_board() {
     let work = desk.work(&mut hand, "true");
     assert!(matches!(hand.beat(&work, 900), Beat::Holds));
     assert_eq!((desk.line.attended.get(), hand.here.now), (1, SERVERS_TIME));
-    assert_eq!(hand.look(TASK).unwrap().task.claim_expires, Some(SERVERS_TIME.plus(900)));
+    assert_eq!(hand.look(&desk.task).unwrap().task.claim_expires, Some(SERVERS_TIME.plus(900)));
     desk.line.cut.set(NEVER);
     let Beat::Missed(why) = hand.beat(&work, 900) else { panic!("a heartbeat reached nobody") };
     assert!(why.contains("the server does not answer"), "{why}");
@@ -169,9 +171,9 @@ fn a_completed_run_of_the_same_number_under_another_claim_is_not_its_own() {
     let desk = Desk::new();
     let mut hand = desk.hand();
     let work = desk.work(&mut hand, "true");
-    let seen = hand.look(TASK).unwrap();
+    let seen = hand.look(&desk.task).unwrap();
     let changes = hermes::completed(&seen, None, Some("done"), &hand.trail("complete"));
-    hand.must(TASK, Some(&seen), changes).unwrap();
+    hand.must(&desk.task, Some(&seen), changes).unwrap();
     assert!(matches!(hand.beat(&work, 900), Beat::Completed));
     // A server took over that lacks its claim, and gave the number to another attempt.
     let other = Work { lock: format!("{}0", work.lock), ..work };
@@ -193,21 +195,21 @@ fn a_command_whose_board_is_cut_off_is_stopped_before_its_claim_ends() {
     assert_eq!(e.kind, Kind::Partial);
     assert_eq!(
         e.to_string(),
-        format!("{TASK}: lost the board for 4s; the command was stopped; heal goes on with it")
+        format!("{}: lost the board for 4s; the command was stopped; heal goes on with it", desk.task)
     );
     assert_eq!(hand.here.host.birth_of(pid), None);
     // Nothing was written of it.
     desk.line.cut.set(0);
-    let seen = hand.look(TASK).unwrap();
+    let seen = hand.look(&desk.task).unwrap();
     assert_eq!(
         (seen.task.status.clone(), seen.task.claim_lock.as_deref()),
         (Status::Running, Some(lock.as_str()))
     );
     let environment = desk.read("environment");
     let value = |which: &str| environment.lines().find_map(|l| l.strip_prefix(&name(which)));
-    assert_eq!(value("TASK"), Some(TASK));
+    assert_eq!(value("TASK"), Some(desk.task.as_str()));
     assert_eq!(value("RUN"), Some("1"));
-    assert_eq!(value("CLAIM"), Some(format!("{TASK} {lock}").as_str()));
+    assert_eq!(value("CLAIM"), Some(format!("{} {lock}", desk.task).as_str()));
     assert_eq!(value("PROFILE"), Some("luna"));
     assert_eq!(value("WORKSPACE").map(Path::new), Some(desk.folder.path()));
     assert_eq!(value("DB"), Some("postgres://db.lan/agents"));
@@ -223,7 +225,7 @@ fn the_end_of_a_command_waits_for_a_server_that_comes_back() {
     desk.line.cut.set(1);
     let code = hand.harness(work, None).unwrap();
     assert_eq!((code, desk.line.cut.get()), (0, 0));
-    assert_eq!(hand.look(TASK).unwrap().task.status, Status::Done);
+    assert_eq!(hand.look(&desk.task).unwrap().task.status, Status::Done);
 }
 
 #[test]
@@ -234,7 +236,7 @@ fn the_end_of_a_command_waits_for_room_on_a_full_disk() {
     desk.line.full.set(1);
     let code = hand.harness(work, None).unwrap();
     assert_eq!((code, desk.line.full.get()), (0, 0));
-    assert_eq!(hand.look(TASK).unwrap().task.status, Status::Done);
+    assert_eq!(hand.look(&desk.task).unwrap().task.status, Status::Done);
 }
 
 /// Works on a file while `trouble` happens to it from the moment the command runs, and gives how the task stands after that.
@@ -264,7 +266,7 @@ fn ended_beside(command: &str, trouble: impl FnOnce(&Path) + Send) -> Detail {
             Err(e) => assert_eq!(e.kind, Kind::Partial, "{e}"),
         }
     });
-    hand.look(TASK).unwrap()
+    hand.look(&desk.task).unwrap()
 }
 
 /// Another process has the whole file to itself for 2 s, for example to VACUUM it.
@@ -352,7 +354,9 @@ fn setsid_that_forks_always_is_refused() {
     let is_refused = |line: &str| {
         is_waited_for(&line.split(' ').map(OsString::from).collect::<Vec<_>>()).err().map(|e| e.kind)
     };
-    for line in ["setsid -f agent", "nice /usr/bin/setsid -wf agent", "setsid -w --fork agent"] {
+    for line in
+        ["setsid -f agent", "nice /usr/bin/setsid -wf agent", "setsid -w --fork agent", "setsid --fo agent"]
+    {
         assert_eq!(is_refused(line), Some(Kind::Usage), "{line}");
     }
     for line in ["setsid agent -f", "setsid -w -- agent -f", "setsid --ctty agent", "agent -f setsid"] {

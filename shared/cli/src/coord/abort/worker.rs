@@ -1,19 +1,24 @@
 //! Stopping a session that is a command: its harness is asked first, which stops it and gives the task back; then it is looked
 //! that nothing of it is left.
 
-use board::EventKind;
+use std::path::Path;
+
 use serde_json::json;
 
 use super::super::left::they_work;
 use super::super::work::Work;
-use super::super::{Coord, refused, warn};
+use super::super::{COORD, Coord, refused, warn};
+use crate::board::speaker;
 use base::error::Result;
+use base::quote;
 use base::reason::Reason;
 use base::time::words;
+use board::{Detail, Event, EventKind, Status, hermes};
 use config::span;
-use coord::{Mapping, MappingStatus, mapping};
+use coord::{Mapping, MappingStatus, SessionId, mapping};
 use host::Life;
 use policy::attempts::worker::AtWork;
+use policy::needs_operator;
 
 impl Coord<'_> {
     pub(super) fn abort_worker(&mut self, m: &Mapping, reason: Option<&str>) -> Result<u8> {
@@ -21,7 +26,7 @@ impl Coord<'_> {
         if m.status != MappingStatus::Active || m.waits {
             return self.abort_left(m, reason);
         }
-        let stopped = self.stop_worker(m)?;
+        let stopped = self.stop_worker(at, &m.task, m.run)?;
         let left = self.left_in_tree(m);
         let left = (!left.is_empty()).then(|| format!("{} in {}", they_work(&left), m.directory));
         if let Some(what) = &left
@@ -52,6 +57,50 @@ impl Coord<'_> {
             ));
         }
         self.hand.answer(&json, &format!("{at} {word}; its mapping is aborted, and {} is free\n", m.task))
+    }
+
+    /// A task that a spawn claimed and began a worker for, as long as no session of that run is known: the agent has named none yet, or the
+    /// spawn was ended before.
+    pub(super) fn begun_only(&mut self, target: &str) -> Option<Detail> {
+        if SessionId::parse(target).is_some() {
+            return None;
+        }
+        let seen = self.hand.look(target).ok()?;
+        let t = &seen.task;
+        let is_ours = |e: &&Event| e.by() == Some(COORD) && e.run == t.current_run;
+        let is_claimed = t.status == Status::Running && seen.newest_claim().filter(is_ours).is_some();
+        let is_mapped = mapping::of(&seen).iter().any(|m| m.run == t.current_run);
+        (is_claimed && t.current_run.is_some() && t.worker_pid.is_some() && !is_mapped).then_some(seen)
+    }
+
+    /// Stops the worker of such a task, and gives the task back.
+    pub(super) fn abort_begun(&mut self, seen: &Detail, reason: Option<&str>) -> Result<u8> {
+        let (task, run) = (seen.task.id.as_str(), seen.task.current_run);
+        let stopped = self.stop_worker(task, task, run)?;
+        let left = seen.place.path.as_deref().map_or(Vec::new(), |folder| self.left_in(Path::new(folder)));
+        if !left.is_empty() && self.hand.look(task)?.task.current_run == run {
+            let why = format!("its worker is not at work any more, but {} in its tree", they_work(&left));
+            return Err(
+                refused(task, format!("{why}; it keeps its claim")).hint("end that, and abort it again")
+            );
+        }
+        // Its harness gave the task back already, unless that was gone or had to be killed.
+        self.hand.write(task, |hand, now| {
+            let is_open = now.task.current_run == run;
+            let trail = hand.trail("abort");
+            let mut changes =
+                if is_open { hermes::taken_back(now, "spawn aborted", true, &trail) } else { Vec::new() };
+            let said = reason.map(|why| format!("Aborted: {}", quote::line(why, 300)));
+            changes.extend(said.into_iter().flat_map(|said| hermes::commented(&speaker(None), &said)));
+            Ok(Some(changes).filter(|changes| !changes.is_empty()))
+        })?;
+        let now = self.hand.look(task)?.task.status.clone();
+        let word = if stopped { "stopped" } else { "was gone" };
+        let json = json!({"session": null, "task": task, "stopped": stopped, "was": word, "mapping": null});
+        self.hand.answer(
+            &json,
+            &format!("{task}: its worker {word}, and no session of it was known; it is {now}\n"),
+        )
     }
 
     /// Stops what lives of a session whose run has ended: its harness gives it a while after its last word.
@@ -109,17 +158,22 @@ impl Coord<'_> {
         self.hand.answer(&json, &format!("{} {word}; its mapping is {}\n", m.session, m.status.as_str()))
     }
 
-    /// Stops the worker of a mapping and all of its run, and sees that nothing of it is left. Whether it had to.
-    fn stop_worker(&mut self, m: &Mapping) -> Result<bool> {
-        let at = m.session.as_str();
+    /// Stops the worker of a run and all of that run, and sees that nothing of it is left. Whether it had to. `at`: what is stopped, as
+    /// it is named.
+    fn stop_worker(&mut self, at: &str, task: &str, run: Option<i64>) -> Result<bool> {
         let not = |why: Reason| refused(at, format!("{why}; nothing was changed on the board"));
-        let task = self.hand.look(&m.task)?;
-        let Some(AtWork { look, target, .. }) = self.worker(&task)? else { return Ok(false) };
+        let seen = self.hand.look(task)?;
+        let Some(AtWork { look, target, .. }) = self.worker(&seen)? else { return Ok(false) };
         let host = &self.hand.here.host;
         let was_alive = match (look.life, target) {
             (Life::Unknown, _) => {
                 let why = format!("whether its worker lives cannot be told from here: {}", look.because);
                 return Err(not(why.into()).hint("abort it on the host it runs on"));
+            }
+            (Life::Alive, None) if !look.stopped.is_empty() => {
+                let on = needs_operator::go_on(&look.stopped);
+                return Err(not(format!("a signal stopped it: {}", look.because).into())
+                    .hint(format!("run `{on}`, then abort it again")));
             }
             (Life::Alive, None) => {
                 let pid = look.worker_pid.unwrap_or(0);
@@ -127,12 +181,12 @@ impl Coord<'_> {
                 return Err(not(why.into()));
             }
             (Life::Alive, Some(target)) => {
-                let words = Work::words(&m.task, m.run.unwrap_or(0)).join(" ");
+                let words = Work::words(task, run.unwrap_or(0)).join(" ");
                 // It may have ended by itself meanwhile; what follows sees that.
                 let by_harness = host.stop_harness(&target, &format!(" {words} "));
                 if by_harness != Ok(true)
                     && let Err(why) = host.stop(&target)
-                    && host.target(&m.task, m.run, target.pid).is_some()
+                    && host.target(task, run, target.pid).is_some()
                 {
                     return Err(not(why));
                 }
@@ -141,8 +195,8 @@ impl Coord<'_> {
             (Life::Gone, _) => false,
         };
         // Tools it left running, in whatever session of their own.
-        host.stop_left(&m.task, m.run).map_err(not)?;
-        match host.left_by_run(&m.task, m.run).map_err(not)?.first() {
+        host.stop_left(task, run).map_err(not)?;
+        match host.left_by_run(task, run).map_err(not)?.first() {
             None => Ok(was_alive),
             Some(pid) => Err(not(format!("process {pid} of it lives on").into())),
         }

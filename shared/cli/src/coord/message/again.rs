@@ -143,7 +143,7 @@ pub(super) fn later_run(seen: &Detail, m: &Mapping) -> Option<i64> {
 }
 
 /// Whether a parent is an open card about this very task.
-fn its_card(seen: &Detail, parent: &Kin) -> bool {
+pub(super) fn its_card(seen: &Detail, parent: &Kin) -> bool {
     !parent.status.frees_children()
         && (card::read_title(&parent.title).is_some_and(|(source, _)| source == seen.task.id)
             || seen.cards.contains(&parent.id))

@@ -1,18 +1,19 @@
 //! A word to a session that is a command: its runtime takes the session up again, as a new attempt under a harness of its own.
 //! Only where nothing of it runs, for two commands in one session would write over each other.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::super::spawn::{Again, Order, Repo};
+use super::super::spawn::{Again, Order, Repo, gone};
 use super::super::worktree::{Hold, Plan};
 use super::super::{Coord, message_id, millis, refused};
 use super::Say;
+use super::again::its_card;
 use crate::board::runnable;
 use base::error::{Error, Kind, Result};
 use base::quote;
-use board::{Detail, EventKind, Status, hermes};
+use board::{Detail, EventKind, Status, discover, hermes};
 use coord::headless::Headless;
 use coord::{Mapping, Operation};
 
@@ -21,6 +22,10 @@ impl Coord<'_> {
     pub(super) fn resume(&mut self, headless: &dyn Headless, m: &Mapping, args: &Say) -> Result<u8> {
         let seen = self.free(m)?;
         runnable(headless.program().as_ref())?;
+        if !Path::new(&m.directory).is_dir() {
+            return Err(refused(&m.task, format!("its working tree {} is not there", m.directory))
+                .hint(format!("in its repository: {}", self.anew(m, &seen))));
+        }
         let order = order_again(m, &seen, args)?;
         let (_, is_seen) = self.carry_out(None, &order)?;
         self.close_cards(m, &seen)?;
@@ -58,11 +63,35 @@ impl Coord<'_> {
             return Err(refused(&m.task, format!("is {}; nothing was said to {at}", seen.task.status)));
         }
         if seen.task.status == Status::Running && seen.task.current_run == m.run {
-            let why = "its process is gone, and its task is still claimed for it; nothing was said to it";
-            return Err(Error::new(Kind::Busy, at, why).hint("say it again after the next pass of heal"));
+            return Err(gone(m, "nothing was said to it"));
         }
         self.may_go_on(m, &seen)?;
         Ok(seen)
+    }
+
+    /// The commands that give the task of a session without a working tree to another one.
+    fn anew(&self, m: &Mapping, seen: &Detail) -> String {
+        let id = self.hand.board.id();
+        let flags = match self.hand.common.db.as_slice() {
+            [] => String::new(),
+            _ => format!(" --db {}", card::shell_word(&id.address())),
+        };
+        let slug = id.slug.as_deref().filter(|_| flags.is_empty());
+        let switched = discover::is_switched_from(id);
+        let hand = card::hand(self.hand.board.is_own(), slug, switched, &id.address());
+        let task = card::task_word(&m.task);
+        let mut all = Vec::new();
+        if m.waits {
+            all.push(card::with_flags("coord abort", &task, &flags));
+            let cards = seen.parents.iter().filter(|p| its_card(seen, p));
+            all.extend(cards.map(|card| format!("{hand} complete {}", card::task_word(&card.id))));
+            all.push(format!("{hand} unblock {task}"));
+        }
+        // Git knows the tree still, and makes no other one in its place.
+        all.push("git worktree prune".to_owned());
+        let again = card::flag_of("--task", &task);
+        all.push(format!("coord spawn --runtime {} {again}{flags}", m.runtime.as_str()));
+        all.join(" && ")
     }
 
     /// The run a session has now.
@@ -78,10 +107,6 @@ fn order_again(m: &Mapping, seen: &Detail, args: &Say) -> Result<Order> {
         return Err(Error::new(Kind::Usage, "--agent", format!("{} {why}", m.runtime.as_str())));
     }
     let place = PathBuf::from(&m.directory);
-    if !place.is_dir() {
-        return Err(refused(&m.task, format!("its working tree {} is not there", place.display()))
-            .hint("coord spawn makes one, with another session"));
-    }
     Ok(Order {
         runtime: m.runtime,
         session: Some(m.session.clone()),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::left::they_work;
 pub(in super::super) use super::super::worktree::Repo;
-use super::super::worktree::{Hold, Plan, is_same};
+use super::super::worktree::{Hold, NO_REPOSITORY, Plan, is_same};
 use super::super::{Coord, coordinator_named, refused, silent};
 use super::{Mapping, Server, Spawn};
 use crate::board::runnable;
@@ -13,7 +13,8 @@ use crate::random_hex;
 use base::error::{Error, Kind, Result};
 use board::{Detail, Event, EventKind, Status};
 use config::span;
-use coord::{Coordinator, MappingStatus, Operation, Runtime, Sense as _, SessionId, mapping};
+use coord::{Coordinator, MappingStatus, Operation, Runtime, SessionId, mapping};
+use host::Life;
 
 /// How long another spawn of the same task may take, in seconds, before it counts as dead.
 const UNDER_WAY: i64 = 60;
@@ -73,7 +74,7 @@ impl Order {
 
 impl Coord<'_> {
     pub(super) fn order(&mut self, args: &Spawn, server: &Server) -> Result<Begin> {
-        let runtime = Runtime::from(args.runtime);
+        let runtime = args.runtime;
         may_be(runtime, args)?;
         let parent = args.parent.as_deref().map(coordinator_named).transpose()?;
         let prompt = args.prompt.as_deref().unwrap_or_default().trim().to_owned();
@@ -89,6 +90,7 @@ impl Coord<'_> {
                     Some(waiting) if waiting.waits => return Err(waits(&waiting)),
                     Some(mapping) => {
                         is_of(mapping.runtime.as_str(), runtime)?;
+                        self.lives(&seen, &mapping)?;
                         return Ok(Begin::Found(Box::new(mapping)));
                     }
                     None => {}
@@ -119,15 +121,21 @@ impl Coord<'_> {
                 .hint("give --title, or --task for one that is there")
         })?;
         let task = args.task.clone().unwrap_or_else(|| format!("t_{}", random_hex()));
-        let here = match &args.repo {
-            Some(dir) => dir.clone(),
-            None => std::env::current_dir().map_err(|e| Error::io("this folder", &e))?,
-        };
-        let repo = Repo::find(&here)?;
+        let repo = repository(args.repo.as_deref(), seen.as_ref())?;
         let place = repo.place(args.name.as_deref().unwrap_or(&task))?;
-        let branch = args.branch.clone().unwrap_or_else(|| format!("wt/{task}"));
         let held = Hold::of(&place);
-        let plan = repo.plan(&place, &branch);
+        // Its agent may have left its tree on another branch than it was made with.
+        let folder = seen.as_ref().and_then(|seen| seen.place.path.as_deref());
+        let is_its = args.branch.is_none() && folder.is_some_and(|folder| is_same(Path::new(folder), &place));
+        let left_on = is_its.then(|| repo.branch_at(&place)).flatten();
+        let (branch, plan) = match left_on {
+            Some(branch) => (branch, Ok(Plan::Use)),
+            None => {
+                let branch = args.branch.clone().unwrap_or_else(|| format!("wt/{task}"));
+                let plan = repo.plan(&place, &branch);
+                (branch, plan)
+            }
+        };
         let held = match held {
             // Another spawn may have begun one meanwhile.
             Ok(None) => Hold::of(&place),
@@ -202,6 +210,16 @@ impl Coord<'_> {
         Ok(seen.events.iter().find(|e| e.kind == EventKind::Claimed && ours(e)))
     }
 
+    /// Refuses to name a session that is a command, and whose process is gone: nothing works on its task before `heal` gives it back.
+    fn lives(&mut self, seen: &Detail, m: &Mapping) -> Result<()> {
+        // One that goes on again has its claim before its worker.
+        let may_be_gone = m.runtime.headless().is_some() && seen.task.worker_pid.is_some();
+        if !may_be_gone || self.worker(seen)?.is_none_or(|worker| worker.look.life != Life::Gone) {
+            return Ok(());
+        }
+        Err(gone(m, "nothing was started"))
+    }
+
     /// Refuses a second session while the last one of the task still works: its run may have ended before it did. Where nobody
     /// can tell, the end of the run on the board counts.
     fn has_ended(&mut self, seen: &Detail) -> Result<()> {
@@ -268,6 +286,47 @@ impl Coord<'_> {
 pub(in super::super) fn lost(seen: &Detail) -> Error {
     let lock = seen.task.claim_lock.as_deref().map_or(String::new(), |lock| format!(" (claimed by {lock})"));
     Error::new(Kind::Busy, &seen.task.id, format!("another worker has the task{lock}; nothing was started"))
+}
+
+/// The process of a session is gone, and its task not free yet. `then`: what was not done.
+pub(in super::super) fn gone(m: &Mapping, then: &str) -> Error {
+    let why = format!("its process is gone, and its task is still claimed for it; {then}");
+    Error::new(Kind::Busy, m.session.as_str(), why).hint("try again after the next pass of heal")
+}
+
+/// The repository of `--repo`, else that of the task's folder, else that of the current folder. A task with a folder in a
+/// repository stays in that.
+fn repository(named: Option<&Path>, seen: Option<&Detail>) -> Result<Repo> {
+    // What Hermes makes for one attempt is not a folder of the task.
+    let kept = seen.filter(|seen| seen.place.kind.as_deref() != Some("scratch"));
+    let folder = kept.and_then(|seen| seen.place.path.as_deref()).map(Path::new);
+    // A tree that is gone was in the repository above it.
+    let there = |f: &Path| if f.is_dir() { Some(f.to_owned()) } else { Repo::above_tree(f) };
+    let own = match folder.and_then(there).map(|f| Repo::find(&f)).transpose() {
+        Err(e) if e.what.contains(NO_REPOSITORY) => None,
+        own => own?,
+    };
+    let here = || std::env::current_dir().map_err(|e| Error::io("this folder", &e));
+    match (named, own) {
+        // The tree of a session says where it works, and not where another one begins.
+        (None, Some(own)) if folder.is_some_and(|folder| own.has_made(folder)) => {
+            let repo = here().and_then(|here| Repo::find(&here));
+            Ok(repo.ok().filter(|repo| is_same(&own.top, &repo.top)).unwrap_or_else(|| own.at_top()))
+        }
+        (None, Some(own)) => Ok(own),
+        (None, None) => Repo::find(&here()?),
+        (Some(named), own) => {
+            let repo = Repo::find(named)?;
+            if own.is_none_or(|own| is_same(&own.top, &repo.top)) {
+                return Ok(repo);
+            }
+            let folder = folder.unwrap_or(named).display();
+            let why =
+                format!("the folder of the task is {folder}, in another repository; nothing was started");
+            Err(refused(&named.display().to_string(), why)
+                .hint("leave --repo out to work in that one, or add another task"))
+        }
+    }
 }
 
 /// Refuses a second session beside one that waits.

@@ -15,6 +15,10 @@ pub(super) fn prompt(order: &Order, seen: &Detail, db: &str) -> String {
     }
     let run = seen.task.current_run.unwrap_or(0);
     let place = order.place.display();
+    let on = match order.branch.as_str() {
+        "" => String::new(),
+        branch => format!(" on branch {branch}"),
+    };
     let db = shell_word(db);
     let word = id_word(id);
     let of_run = format!(" --run {run}");
@@ -36,15 +40,14 @@ pub(super) fn prompt(order: &Order, seen: &Detail, db: &str) -> String {
     let from = flag_of("--from", &word);
     parts.push(format!(
         "## How to work on it\n\
-         You work on task {id}, in {place} on branch {}, and nowhere else. Nobody answers questions while you work; commit \
+         You work on task {id}, in {place}{on}, and nowhere else. Nobody answers questions while you work; commit \
          what you do. In your terminal:\n\
          - rules for workers: `board protocol worker`; the whole task: `board --db {db} show {word}`\n\
          {beat}\
          - when it is done: `{complete}`\n\
          - to tell your coordinator something: `coord --db {db} notify {from} \"...\"`\n\
          - when you cannot go on: the same with `--level blocking`; say what you tried, what failed and what would help, then \
-         end your turn: the answer is your next message",
-        order.branch
+         end your turn: the answer is your next message"
     ));
     parts.retain(|p| !p.is_empty());
     parts.join("\n\n")

@@ -80,7 +80,7 @@ impl Coord<'_> {
         let called = std::env::args_os().next();
         command.args(std::env::args_os().nth(1).filter(|word| word == "coord"));
         called.map(|name| command.arg0(name));
-        self.same_board(&mut command);
+        command.args(self.hand.common.same_boards());
         command.args(Work::words(&order.task, run)).arg("--folder").arg(&order.place).arg("--");
         let (session, agent) = (order.session.as_ref(), order.agent.as_deref());
         let goes_on = order.again.is_some();
@@ -98,25 +98,6 @@ impl Coord<'_> {
             let _ = stdin.write_all(prompt.as_bytes());
         }
         Ok(child)
-    }
-
-    /// The flags that lead to the same board, at the same time.
-    fn same_board(&self, command: &mut Command) {
-        let common = self.hand.common;
-        for db in &common.db {
-            command.arg("--db").arg(db);
-        }
-        for board in &common.board {
-            command.arg("--board").arg(board);
-        }
-        for (flag, path) in [("--hermes-root", &common.hermes_root), ("--config", &common.config)] {
-            if let Some(path) = path {
-                command.arg(flag).arg(path);
-            }
-        }
-        if let Some(now) = common.now {
-            command.args(["--now", &now.0.to_string()]);
-        }
     }
 
     /// Where the harness says its own last words, beside what the worker prints.

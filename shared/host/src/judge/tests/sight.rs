@@ -316,6 +316,53 @@ fn claimers() {
 }
 
 #[test]
+fn how_a_worker_ended_is_unknown_while_its_harness_is_stopped() {
+    let ended = |of_hermes: bool, harness: Option<Probe>| {
+        let mut w = world();
+        (w.recorded, w.claimer, w.ask.hermes_spawned) = (Some(Probe::Exited), harness, of_hermes);
+        let look = w.judge();
+        (look.life, look.worker_pid)
+    };
+    let harness = |stopped| Some(Probe::Present(Process { stopped, ..process(400, -1_000) }));
+    assert_eq!(ended(false, harness(true)), (Alive, Some(400)), "it records the end once it goes on");
+    assert_eq!(ended(false, harness(false)), (Gone, None));
+    assert_eq!(ended(false, Some(Probe::Absent)), (Unknown, None));
+    assert_eq!(ended(true, harness(true)), (Gone, None), "a worker of Hermes records its end itself");
+    let mut w = world();
+    (w.claimer, w.ask.hermes_spawned) = (harness(true), false);
+    assert_eq!(w.judge().life, Gone, "its end was collected");
+    // In a container: by what the claim says of its namespace.
+    (w.facts.initial_pid_namespace, w.recorded) = (false, Some(Probe::Exited));
+    w.ask.namespace = Some(w.facts.pid_namespace.clone());
+    w.ask.birth = Some(Birth { boot: w.facts.boot(), ticks: 1 });
+    let look = w.judge();
+    assert_eq!((look.life, look.worker_pid), (Alive, Some(400)), "{look:?}");
+    w.ask.namespace = Some("pid:[2]".into());
+    assert_ne!(w.judge().life, Alive, "its number is another process here");
+}
+
+#[test]
+fn who_works_beside_the_worker() {
+    let beside = |workers: &[(i64, i64)], other: Process| {
+        let mut w = world();
+        w.present(hermes(process(PID, 1)));
+        w.ask.workers = [&[(7, PID)], workers].concat();
+        w.scan.marked = vec![marked(601, 2, "t_1", Some("7")), other];
+        let look = w.judge();
+        assert_eq!((look.worker_pid, look.is_older), (Some(PID), false), "{look:?}");
+        look.beside
+    };
+    let of = |run| marked(600, -90, "t_1", Some(run));
+    assert_eq!(beside(&[(6, 600)], of("6")), Some((6, 600)), "as it is recorded");
+    assert_eq!(beside(&[(6, 99)], of("6")), None, "what an older worker started");
+    assert_eq!(beside(&[], of("6")), None, "of which no worker is recorded");
+    assert_eq!(beside(&[], hermes(of("6"))), Some((6, 600)), "by its command line");
+    assert_eq!(beside(&[], renamed(600, -90, Some("6"))), Some((6, 600)), "under the name of Hermes");
+    assert_eq!(beside(&[], hermes(of("7"))), None, "of the same attempt");
+    assert_eq!(beside(&[(6, 600)], Process { zombie: true, ..of("6") }), None, "ended");
+}
+
+#[test]
 fn who_is_an_orphan() {
     let mut w = world();
     w.ask.workers = vec![(6, 98), (7, PID)];

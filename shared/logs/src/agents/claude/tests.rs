@@ -150,6 +150,12 @@ fn failures_have_causes() {
         (Some(401), "authentication_failed", "Invalid API key · Fix external API key", Cause::Credential),
         (None, "authentication_failed", "Not logged in · Please run /login", Cause::Credential),
         (None, "unknown", "Invalid API key · Please run /login", Cause::Credential),
+        (
+            None,
+            "unknown",
+            "Your organization does not have access to Claude. Please login again or contact your administrator.",
+            Cause::Credential,
+        ),
         (Some(403), "unknown", "API Error: 403 forbidden", Cause::Credential),
         (Some(401), "unknown", "You've hit your limit", Cause::Credential),
         (

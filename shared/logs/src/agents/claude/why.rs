@@ -40,7 +40,15 @@ impl Failure<'_> {
             _ if status.is_some_and(|s| (400..500).contains(&s)) => Cause::Unknown,
             _ if says(NO_CONNECTION) => Cause::ConnectionRefused,
             _ if says(&["credit balance is too low"]) => Cause::Quota,
-            _ if says(&["please run /login", "invalid api key", "oauth token revoked"]) => Cause::Credential,
+            _ if says(&[
+                "please run /login",
+                "invalid api key",
+                "oauth token revoked",
+                "does not have access to claude",
+            ]) =>
+            {
+                Cause::Credential
+            }
             _ if says(&["overloaded"]) => Cause::Overloaded,
             Some("server_error") => Cause::ServerError,
             _ => of_words(self.text).unwrap_or(Cause::Unknown),

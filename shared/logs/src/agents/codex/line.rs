@@ -52,8 +52,6 @@ pub(super) struct Payload<'a> {
     pub(super) input: Option<Value>,
     pub(super) action: Option<Value>,
     /// With a record of an API call.
-    #[serde(borrow)]
-    pub(super) response_id: Text<'a>,
     pub(super) thread_token_usage: Option<Value>,
     /// With an event: what it tells.
     #[serde(borrow)]

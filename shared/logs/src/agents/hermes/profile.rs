@@ -169,12 +169,11 @@ impl Reader {
 
     fn evidence(&self, (cause, http): (Cause, Option<u16>), entry: &Entry<'_>, line: &Line<'_>) -> Evidence {
         let at = self.time(entry.stated, line.seen).unwrap_or(line.seen);
-        let limits = matches!(cause, Cause::RateLimit | Cause::Quota | Cause::Overloaded);
         Evidence {
             http,
             endpoint_host: self.endpoint.clone().filter(|_| cause != Cause::IterationBudget),
             at: Some(at),
-            resets: limits.then(|| reset_time(entry.message, at)).flatten(),
+            resets: cause.can_end().then(|| reset_time(entry.message, at)).flatten(),
             attempt: self.start,
             words: kept(line.text.trim_end()),
             ..Evidence::new(cause, line.offset)

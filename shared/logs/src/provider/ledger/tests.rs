@@ -138,10 +138,13 @@ fn what_refused_nothing_for_a_night_is_forgotten() {
         let ledger = Ledger::fold(all, &POLICY).within(Time(NOW + at), 43_200, &POLICY);
         ledger.entries().len()
     };
-    let once = [bad(0, -60)];
-    assert_eq!((left(&once, 43_199), left(&once, 43_200)), (1, 0));
-    let twice = [bad(0, -60), bad(2_000, 1_900)];
-    assert_eq!((left(&twice, 43_200), left(&twice, 45_200)), (1, 0));
+    let ends = |all: &[Sighting]| entry(all).until.since(Time(NOW)) + 43_200;
+    let key = [seen(0, -60, News::Bad { cause: Cause::Credential, resets: None })];
+    assert_eq!(ends(&key), POLICY.hold_max + 43_200, "its hold counts too");
+    let stated = [seen(0, -60, News::Bad { cause: Cause::Quota, resets: Some(Time(NOW + 18_000)) })];
+    for all in [&[bad(0, -60)][..], &[bad(0, -60), bad(2_000, 1_900)], &stated, &key] {
+        assert_eq!((left(all, ends(all) - 1), left(all, ends(all))), (1, 0), "{all:?}");
+    }
     let given_up = refused_for(POLICY.give_up + 60);
     assert_eq!(left(&given_up, POLICY.give_up + 90_000), 1, "nothing goes there before a person says so");
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{Entry, Summary, command_for, heading, together};
 use crate::report::printable;
 use base::count::things_or;
-use base::time::words;
+use base::time::{Time, words};
 
 /// Most entries of one list.
 const MAX_ENTRIES: usize = 40;
@@ -18,7 +18,7 @@ pub fn lines(s: &Summary, verbose: bool) -> String {
         return String::new();
     }
     let mut out = String::new();
-    let (span, since) = (words(s.now.since(s.since)), s.since.local_minute());
+    let (span, since) = (words(s.now.since(s.since)), s.since.local_moment(s.now));
     // Writing to a text never fails.
     let _ = writeln!(out, "{} since {since} ({span}): {}", printable(&s.board), head(s));
     if let Some(paused) = &s.paused {
@@ -30,13 +30,13 @@ pub fn lines(s: &Summary, verbose: bool) -> String {
     for unknown in &s.unknown {
         let _ = writeln!(out, "? {}", printable(unknown));
     }
-    grouped(&mut out, "needs you", &s.needs_you, |all| told(all, verbose, true));
-    grouped(&mut out, "waiting", &s.waiting, |all| told(all, verbose, false));
+    grouped(&mut out, "needs you", &s.needs_you, s.now, |all| told(all, s.now, verbose, true));
+    grouped(&mut out, "waiting", &s.waiting, s.now, |all| told(all, s.now, verbose, false));
     let (healed, unstarted) = s.helped();
     list(&mut out, "healed", healed.into_iter(), helped);
     list(&mut out, "ready again, not started yet", unstarted.into_iter(), helped);
     let news = s.left_alone.iter().filter(|e| verbose || s.is_news(e));
-    list(&mut out, "skipped", news, |e| told(&[e], verbose, false));
+    list(&mut out, "skipped", news, |e| told(&[e], s.now, verbose, false));
     let old = s.left_alone.iter().filter(|e| !verbose && !s.is_news(e)).count();
     if old > 0 {
         let _ = writeln!(out, "and {old} skipped as before (-v shows them)");
@@ -65,14 +65,14 @@ fn head(s: &Summary) -> String {
 }
 
 /// A list in which tasks that share what they lack stand below one line.
-fn grouped(out: &mut String, name: &str, all: &[Entry], lines: impl Fn(&[&Entry]) -> Vec<String>) {
+fn grouped(out: &mut String, name: &str, all: &[Entry], now: Time, lines: impl Fn(&[&Entry]) -> Vec<String>) {
     let (groups, singles) = together(all);
     if groups.is_empty() {
         return list(out, name, singles.into_iter(), |e| lines(&[e]));
     }
     let _ = writeln!(out, "\n{name}");
     for (shared, entries) in groups {
-        let _ = writeln!(out, "  {}", printable(&heading(shared, &entries)));
+        let _ = writeln!(out, "  {}", printable(&heading(shared, &entries, now)));
         for line in lines(&entries).iter().skip(1) {
             let _ = writeln!(out, "      {line}");
         }
@@ -115,11 +115,11 @@ fn rest(out: &mut String, all: usize, shown: usize) {
 }
 
 /// What the first of these tasks is told with, and the command for all of them: lines that are fit to be shown.
-fn told(all: &[&Entry], verbose: bool, urgent: bool) -> Vec<String> {
+fn told(all: &[&Entry], now: Time, verbose: bool, urgent: bool) -> Vec<String> {
     let Some(e) = all.first() else { return Vec::new() };
     let mut lines = vec![e.says.to_string()];
     if let Some(until) = e.until.filter(|_| !e.says.starts_with("held until")) {
-        lines.push(format!("it waits until {}", until.local_minute()));
+        lines.push(format!("it waits until {}", until.local_moment(now)));
     }
     lines.extend(e.more.as_ref().filter(|_| verbose || urgent || e.due).map(ToString::to_string));
     let command = e.command.as_ref().zip(command_for(all)).filter(|_| verbose || urgent);

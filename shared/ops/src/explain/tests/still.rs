@@ -3,6 +3,8 @@
 use super::*;
 use crate::explain::standing::Stand;
 use crate::explain::still::Unattended;
+use crate::explain::suggestions::Command;
+use board::{Rule, StepAction};
 use host::Life;
 use policy::Beyond;
 
@@ -153,6 +155,22 @@ fn what_is_marked_needs_a_person_where_a_watcher_would_go_on_with_it() {
     assert_eq!(first, "hermes kanban comment t_00000001 'watchbill: heal' --author \"$USER\"");
     f.detail.parents = vec![Kin::from(detail("t_0000000a", Status::Running).task.clone())];
     assert_eq!(standing::of(&f).kind, Kind::Fine, "it waits");
+    // The same where a step on it was undone.
+    for (seconds, kind, says) in [
+        (7_199, Kind::Fine, "in todo: all it waits for is done; no watcher promotes it"),
+        (
+            7_200,
+            Kind::NeedsPerson,
+            "in todo, and what it waits for is done; a step of the watchers was undone by hand at ",
+        ),
+    ] {
+        let undone = ours("watchbill_undone", seconds, "undo", "rate-limit", json!({}));
+        let mut f = task(Status::Todo, vec![undone]);
+        f.own_board = true;
+        f.detail.parents = vec![Kin::from(detail("t_0000000a", Status::Done).task.clone())];
+        let stand = standing::of(&f);
+        assert!((stand.kind, stand.says.starts_with(says)) == (kind, true), "{stand:?}");
+    }
     // Ready work is started whatever is written on it, where a worker can take it.
     let mut f = marked(Status::Ready, vec![event("created", 90_000, json!({}))]);
     f.detail.task.assignee = Some("luna".into());
@@ -162,6 +180,86 @@ fn what_is_marked_needs_a_person_where_a_watcher_would_go_on_with_it() {
     assert_eq!((stand.kind, first.as_str()), (Kind::NeedsPerson, "hermes kanban reassign t_00000001 luna"));
     (f.detail.task.assignee, f.is_passed_over, f.own_board) = (Some("luna".into()), true, true);
     assert_eq!(told(&f).1, "hermes kanban run --assignee luna -- YOUR_AGENT");
+}
+
+#[test]
+fn what_an_older_worker_still_works_on_waits_for_its_end() {
+    let mut f = task(Status::Ready, vec![event("unblocked", 60, json!({}))]);
+    (f.detail.task.assignee, f.own_board, f.outlived_by) = (Some("luna".into()), true, Some(77));
+    let (stand, _) = told(&f);
+    let says = "and process 77 of an earlier attempt still works on it: no worker claims it before that ends";
+    assert!(stand.kind == Kind::Waits && stand.says.ends_with(says), "{stand:?}");
+    f.detail.events.push(event("unblocked", f.patience, json!({})));
+    let stand = standing::of(&f);
+    assert!(stand.kind == Kind::NeedsPerson && stand.says.ends_with(says), "{stand:?}");
+    // A worker of another host does not see that process.
+    let shared = standing::of(&Facts { is_shared: true, ..f.clone() });
+    assert!(
+        shared.kind == Kind::Waits
+            && shared.says.contains("a worker must claim it; none of this host does while process 77"),
+        "{shared:?}"
+    );
+    let all = suggestions::of(&f, &stand);
+    let runs: Vec<&str> = all.iter().map(|c| c.run.as_str()).collect();
+    assert!(runs.starts_with(&["ps -fp 77", "kill 77"]), "{runs:?}");
+    assert!(!runs.iter().any(|run| run.contains(" run ")), "it would be passed over: {runs:?}");
+    // A dispatcher of Hermes does not wait for it.
+    f = Facts { own_board: false, outlived_by: Some(77), ..task(Status::Ready, Vec::new()) };
+    f.detail.task.assignee = Some("luna".into());
+    let (stand, first) = told(&f);
+    let more =
+        "Process 77 of an earlier attempt still works on it, and Hermes starts the next worker beside it";
+    assert_eq!((stand.kind, stand.more.as_deref(), &*first), (Kind::Fine, Some(more), "ps -fp 77"));
+    // What its worker blocked goes on once that has ended.
+    let asked = event("blocked", 60, json!({"reason": "which licence?", "kind": "needs_input"}));
+    for outlived_by in [None, Some(77)] {
+        let f = Facts { outlived_by, ..task(Status::Blocked, vec![asked.clone()]) };
+        let all = suggestions::of(&f, &standing::of(&f));
+        let unblocks = |c: &&Command| c.run.ends_with("unblock t_00000001");
+        let to: Vec<&str> = all.iter().filter(unblocks).map(|c| c.to.as_str()).collect();
+        let says_so = |to: &&str| to.ends_with(", once process 77 has ended");
+        assert!(to.len() == 2 && to.iter().all(|to| says_so(to) == outlived_by.is_some()), "{to:?}");
+        assert_eq!(all.iter().any(|c| c.run == "kill 77"), outlived_by.is_some());
+    }
+    // A watcher waits for its end, too.
+    let due = Take { frees: true, ..take("route-blocked", acts("move"), None) };
+    for (outlived_by, frees, when) in [
+        (None, true, "with its next pass"),
+        (Some(77), true, "once process 77 of an earlier attempt has ended"),
+        (Some(77), false, "with its next pass"),
+    ] {
+        let mut f = task(Status::Blocked, Vec::new());
+        f.takes = vec![Take { frees, ..due.clone() }];
+        f.outlived_by = outlived_by;
+        let stand = standing::of(&f);
+        let says = format!("route-blocked acts {when}: move (dead-worker): so it is");
+        let is_offered =
+            suggestions::of(&f, &stand).iter().any(|c| c.run == "route-blocked --task t_00000001");
+        assert_eq!((stand.kind, stand.more), (Kind::Due, Some(says)));
+        assert_eq!(is_offered, when == "with its next pass");
+    }
+}
+
+#[test]
+fn why_a_watcher_does_nothing_about_a_ready_task_keeps_no_worker_away() {
+    let (starts, waits) =
+        ("ready for luna since 1m: a worker must claim it", "ready, and nobody takes it: so it is");
+    for (watcher, before, card, next, says) in [
+        ("synthesize-distress", "gave_up", None, None, starts),
+        ("route-blocked", "gave_up", None, None, waits),
+        ("route-blocked", "unblocked", None, None, starts),
+        ("heal", "gave_up", None, None, waits),
+        ("synthesize-distress", "gave_up", None, Some(600), waits),
+        ("synthesize-distress", "gave_up", Some(Status::Running), None, waits),
+    ] {
+        // A watcher promoted it, when it closed its card.
+        let promoted = ours("promoted", 60, "route-blocked", "close-card", json!({}));
+        let mut f = task(Status::Ready, vec![event(before, 90, json!({})), promoted]);
+        (f.detail.task.assignee, f.own_board) = (Some("luna".into()), true);
+        f.card = card.map(|status| detail("t_0000caf1", status));
+        f.takes = vec![take(watcher, Verdict::Leaves, next)];
+        assert_eq!(standing::of(&f).says, says, "{watcher} {before} {next:?}");
+    }
 }
 
 #[test]
@@ -354,8 +452,13 @@ fn a_worker_that_stays_unknown_is_told_once_it_was_silent_for_six_hours() {
     f.detail.task.claim_expires = None;
     let (stand, run) = told(&f);
     assert_eq!(stand.says, "running, and whether its worker lives is not known, for 1d 4h: so it is");
-    let more = "Claimed by box7:12. Look there; where no worker is at it, release its claim: `hermes kanban reclaim t_00000001`";
-    assert_eq!(stand.more.as_deref(), Some(more));
+    let more = "Claimed by box7:12. Look there; where no worker is at it, release its claim";
+    let signals = "`hermes kanban schedule t_00000001 released && hermes kanban unblock t_00000001`, which signals nothing; `reclaim` may end process 12";
+    assert_eq!(stand.more, Some(format!("{more}: {signals}")));
+    let mut pidless = f.clone();
+    pidless.detail.task.worker_pid = None;
+    let (stand, _) = told(&pidless);
+    assert_eq!(stand.more, Some(format!("{more}: `hermes kanban reclaim t_00000001`")));
     assert_eq!(run, "board show t_00000001", "nothing that could end a healthy worker");
     // A machine that woke up gives it the time for a sign of life.
     for (woke, want) in [(899, Kind::LeftAlone), (900, Kind::NeedsPerson)] {
@@ -607,6 +710,35 @@ fn work_beyond_its_bounds_is_not_called_well() {
     let mut marked = beyond(true);
     marked.detail.body = "watchbill: no-heal".into();
     assert_eq!(standing::of(&marked).kind, Kind::LeftAlone);
+}
+
+/// A note of the same rule begins what is told of it, and ends it.
+#[test]
+fn what_is_told_of_an_older_worker_stands_until_its_end_is_noted() {
+    let tell = |task: Facts| {
+        let acts = Verdict::Acts { action: StepAction::Tell, case: Rule::OlderWorker };
+        Facts {
+            takes: vec![Take {
+                because: "process 7 still works on it".into(),
+                ..take("route-blocked", acts, None)
+            }],
+            ..task
+        }
+    };
+    let blocked = || event("blocked", 1_800, json!({"reason": "which licence?", "kind": "dependency"}));
+    let told = |by: &str| {
+        let payload = json!({"key": "older-worker", "mend": "look", "watchbill": {"pids": [7]}});
+        ours("watchbill_detected", 60, by, "older-worker", payload)
+    };
+    let stand = standing::of(&tell(task(Status::Blocked, vec![blocked()])));
+    assert_eq!((stand.kind, stand.says.as_str()), (Kind::Due, "blocked: process 7 still works on it"));
+    let f = task(Status::Blocked, vec![blocked(), told("route-blocked")]);
+    assert!(standing::of(&f).says.contains("needs a person (said "), "{:?}", standing::of(&f));
+    let stand = standing::of(&tell(f));
+    assert!(
+        stand.kind != Kind::Due && !stand.says.contains("(said "),
+        "its end is about to be noted: {stand:?}"
+    );
 }
 
 #[test]

@@ -230,8 +230,7 @@ fn a_clock_that_is_not_the_boards_stops_every_watcher() {
     let mut board = Several { skew_ms: -90_000, ..several(folder.path()) };
     let (_, report) = round(&Heal, &mut board, &pass("heal")).unwrap();
     assert_eq!(report.steps.len(), 0);
-    let said =
-        "clock: the clock of this host is 90 s behind the board's; nothing is done until the clock is right";
+    let said = "the clock of this host is 90 s behind the board's; nothing is done until that is right";
     assert_eq!(report.findings, [said]);
     let (_, report) = round(&SynthesizeDistress, &mut board, &pass("synthesize-distress")).unwrap();
     assert_eq!(report.findings, [said]);

@@ -183,7 +183,7 @@ fn drift_is_a_warning_where_that_is_wanted_or_others_work_there() {
     );
     says(
         with!(drifted.clone(), |t| t.resume.as_mut().unwrap().shares = vec!["t_00000009".into()]),
-        "requeue dead-worker: worker 42 gone, last heard from 15m ago; its working tree is not known: t_00000009 works or worked in the same folder",
+        "requeue dead-worker: worker 42 gone, last heard from 15m ago; its working tree is not known: t_00000009 works or worked in the same tree",
     );
     // A person gets it, with the claim freed, and the attempt after that is told.
     let mut config = config();

@@ -13,8 +13,10 @@ use board::several_hosts::log_is_on;
 use board::{Detail, EventKind, HandOver, Rule, Status, StepAction, hermes};
 use card::{id_word, task_words};
 use config::span::seconds;
+use logs::LogEnd;
 use logs::provider::Id;
 use logs::provider::ledger::State;
+use policy::attempts::ended;
 use policy::needs_operator::{self, card_turn};
 use policy::remedy;
 use policy::routing::moving::{Parting, Why};
@@ -99,7 +101,9 @@ impl<'a> Rules<'a> {
                 if let Some(host) = &card.elsewhere {
                     return self.leave(d, log_is_on(host));
                 }
-                let why = card.cause.map_or_else(|| "for an unknown reason".into(), |c| format!("on {c}"));
+                let said = card_turn(d).and_then(|e| e.payload.get("error")?.as_str());
+                let cause = card.cause.or_else(|| ended::cause(d, &LogEnd::Absent, said));
+                let why = cause.map_or_else(|| "for an unknown reason".into(), |c| format!("on {c}"));
                 self.close_for_a_person(
                     card,
                     sources,
@@ -120,7 +124,7 @@ impl<'a> Rules<'a> {
                 let (id, hand) = (&d.task.id, self.hand());
                 let what = format!("card {id} is {} and waits for a person", d.task.status);
                 let mend = match d.task.status {
-                    Status::Triage => remedy::out_of_triage(&hand, &id_word(id), self.seen.own_board),
+                    Status::Triage => remedy::out_of_triage_told(&hand, &id_word(id), self.seen.own_board),
                     _ => remedy::answer(&hand, &id_word(id), self.seen.own_board),
                 };
                 self.tell_once(d, "card-blocked", &what, &mend);

@@ -309,6 +309,12 @@ fn a_card_nobody_answers_is_a_persons() {
         c.detail.events.push(event("gave_up", 100, json!({})));
     };
     assert_eq!(person(&failed), ["hand-over", "close-card"]);
+    // Its log tells nothing; how its attempts were booked does.
+    let mut c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Blocked);
+    c.detail.runs = vec![run(4, "tuesday", Some("protocol_violation"))];
+    c.detail.events.push(event("gave_up", 100, json!({})));
+    let said = told(&with(c.clone(), given_up(&c)));
+    assert!(said.steps[0].because.ends_with("gave up on protocol_violation"), "{said:?}");
     let asks = |c: &mut CardSeen| {
         c.detail.task.status = Status::Blocked;
         c.detail.events.push(event("blocked", 100, json!({"reason": "which colour?"})));
@@ -589,6 +595,22 @@ fn a_flood_of_cards_waits_its_turn() {
     s.cards[0].detail.task.assignee = Some("anna".into());
     s.cards[0].detail.events.push(event("assigned", 400, json!({"assignee": "anna"})));
     assert_eq!(queued(&s), 37, "{:?}", actions(&told(&s)));
+}
+
+#[test]
+fn a_card_that_a_clock_that_was_ahead_released_is_a_persons_too() {
+    let quiet = |at: i64| {
+        let mut c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);
+        c.detail.events.push(event("unblocked", at, json!({})));
+        policy::needs_operator::untaken(&c.detail, NOW, 400)
+    };
+    assert_eq!((quiet(100), quiet(-31_000_000)), (None, Some(ago(500))));
+    let made = |at: i64| {
+        let mut d = detail("t_0000cafe", Status::Ready);
+        (d.task.created_at, d.events) = (ago(at), Vec::new());
+        policy::needs_operator::untaken(&d, NOW, 400)
+    };
+    assert_eq!((made(100), made(-31_000_000)), (None, Some(NOW)));
 }
 
 #[test]

@@ -347,6 +347,15 @@ proptest! {
 }
 
 #[test]
+fn what_a_clock_that_was_ahead_released_makes_no_moves_uncounted() {
+    let mut d = detail("t_00000001", Status::Ready);
+    let sent = json!({"by": ROUTE_BLOCKED, "watchbill": {"sent": {"profile": "sol", "move": true}}});
+    d.events.push(event("assigned", 60, sent));
+    d.events.push(event("unblocked", -31_000_000, json!({})));
+    assert_eq!(policy::routing::router::moves(&d, NOW), 1);
+}
+
+#[test]
 fn what_is_sent_elsewhere_leaves_its_place() {
     let (config, known) = (Config::default(), known());
     let r = Routing { sent: sent(2, "b", 30, true), ..routing() };

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::route::observe::{ended, unheard};
+use crate::route::seen::Outliving;
 use board::{EventKind, Task};
+use policy::needs_operator;
 
 /// A card that its orchestrator finished with this decision, and the task that waits for it.
 fn answered(route: Value) -> Seen {
@@ -533,7 +535,10 @@ fn a_refused_decision_leaves_nobody_in_silence() {
     // Nothing unblocks triage: a person is told what brings it back.
     let d = refused(Status::Triage, event("block_loop_detected", 5_000, json!({})));
     assert_eq!(actions(&d), [("t_00000001", "tell")], "{d:?}");
-    assert!(d.told.iter().any(|(said, _)| said.ends_with("hermes kanban specify t_00000001")), "{d:?}");
+    assert!(
+        d.told.iter().any(|(said, _)| said.contains("hermes kanban specify t_00000001 (a model ")),
+        "{d:?}"
+    );
     let own = seen(Status::Triage, event("block_loop_detected", 5_000, json!({})));
     let d = told(&Seen { own_board: true, ..own });
     assert!(d.told.iter().any(|(said, _)| said.ends_with("unblock t_00000001")), "{d:?}");
@@ -869,4 +874,59 @@ fn a_pass_over_one_task_carries_out_its_own_decision_alone() {
     let s = answered_incident(3, |id| json!({"task": id, "action": "reassign", "assignee": "gone"}));
     let d = only(&s, "t_00000002");
     assert_eq!((actions(&d).len(), d.findings.len()), (0, 1), "{d:?}");
+}
+
+/// A worker blocked its task, which starts nobody anew while it lives.
+#[test]
+fn a_person_is_told_of_a_worker_that_keeps_a_decision_from_being_carried_out() {
+    let wait = 900;
+    let outlived = |route: Value, ago_: i64| {
+        let mut s = answered(route);
+        s.routing.sightings.clear();
+        let worker = Outliving { pid: 77, command: "agent".into(), since: ago(ago_) };
+        s.outliving.insert("t_00000001".into(), worker);
+        s
+    };
+    let unblock = || decision("unblock", json!({}));
+    // It may still end by itself: the step is tried.
+    let d = told(&outlived(unblock(), wait - 1));
+    assert_eq!(actions(&d), [("t_00000001", "release"), ("t_0000cafe", "note-decision")]);
+    let mut s = outlived(unblock(), wait);
+    let d = told(&s);
+    assert_eq!(actions(&d), [("t_00000001", "tell")], "nothing is noted on its card");
+    let told_of = payload(&d.steps[0], "watchbill_detected").unwrap();
+    assert_eq!((&told_of["key"], &told_of["watchbill"]["pids"]), (&json!("older-worker"), &json!([77])));
+    let what = "process 77 (agent) still works on t_00000001, 15m after its attempt ended: the decision of card \
+                t_0000cafe waits for its end";
+    assert!(d.steps[0].because.starts_with(what), "{}", d.steps[0].because);
+    assert!(told_of["mend"].as_str().unwrap().contains("`kill 77`"), "{told_of}");
+    // Once an episode.
+    s.tasks[0].events.push(event("watchbill_detected", 60, told_of));
+    let last = s.tasks[0].events.last().unwrap();
+    assert_eq!(needs_operator::told(&s.tasks[0]), Some(last));
+    assert_eq!((needs_operator::outlives(last), needs_operator::goes_on_by(last)), (Some(77), None));
+    let d = told(&s);
+    assert!(d.steps.is_empty(), "{d:?}");
+    // It was said of the attempt while it ran, which is over.
+    let turn = s.tasks[0].events.pop().unwrap();
+    s.tasks[0].events.extend([turn, event("blocked", 50, json!({}))]);
+    assert_eq!(actions(&told(&s)), [("t_00000001", "tell")]);
+    s.tasks[0].events.pop();
+    // It ended.
+    s.outliving.clear();
+    assert_eq!(actions(&told(&s)), [("t_00000001", "release"), ("t_0000cafe", "note-decision")]);
+    // It ended, and the decision is refused: what was told does not stand any more.
+    let mut s = outlived(decision("reassign", json!({"assignee": "nobody-of-that-name"})), wait);
+    s.outliving.clear();
+    let told_of = event(
+        "watchbill_detected",
+        60,
+        json!({"key": "older-worker", "by": "route-blocked", "watchbill": {"pids": [77]}}),
+    );
+    s.tasks[0].events.push(told_of);
+    assert!(needs_operator::told(&s.tasks[0]).is_some());
+    let d = told(&s);
+    let over = payload(d.steps.iter().find(|step| step.task == "t_00000001").unwrap(), "watchbill_detected")
+        .unwrap();
+    assert_eq!((&over["key"], &over["over"]), (&json!("older-worker"), &json!(true)), "{d:?}");
 }

@@ -58,6 +58,33 @@ fn what_changes_hands_says_in_its_event_what_is_known_of_its_tree() {
 }
 
 #[test]
+fn a_probe_goes_to_a_profile_that_somebody_works_for() {
+    let probes = |sent: Vec<Sent>, known: Profiles, sightings: Vec<Sighting>| {
+        let mut mira = held("t_00000002", -10);
+        mira.task.assignee = Some("mira".into());
+        let limited = refused("a", Cause::RateLimit, 4_000);
+        let mut s = with(vec![held("t_00000001", -10), mira], [vec![limited], sightings].concat());
+        s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
+        s.routing.sent = sent;
+        s.runtime.as_mut().unwrap().profiles = known;
+        let steps = told(&s).steps;
+        steps.iter().filter(|s| s.action == "probe").map(|s| s.task.clone()).collect::<Vec<_>>()
+    };
+    let (first, second) = (vec!["t_00000001".to_owned()], vec!["t_00000002".to_owned()]);
+    let untaken = |seconds: i64| {
+        let one = sent(1, "a", seconds, true).remove(0);
+        vec![Sent { task: "t_00000009".into(), profile: "luna".into(), is_move: false, ..one }]
+    };
+    assert_eq!(probes(Vec::new(), known(), Vec::new()), first);
+    assert_eq!(probes(untaken(3_000), known(), Vec::new()), second, "nobody took the last one");
+    assert_eq!(probes(Vec::new(), ["mira"].into_iter().collect(), Vec::new()), second, "it is not there");
+    // That one was taken, and refused.
+    let taken =
+        Sighting { task: "t_00000009".into(), began: ago(2_900), ..refused("a", Cause::RateLimit, 2_800) };
+    assert_eq!(probes(untaken(3_000), known(), vec![taken]), first);
+}
+
+#[test]
 fn what_somebody_set_free_since_is_theirs() {
     let mut d = detail("t_00000001", Status::Ready);
     d.events.push(event("unblocked", 10, json!({})));

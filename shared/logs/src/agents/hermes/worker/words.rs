@@ -78,11 +78,10 @@ impl<'a> Row<'a> {
 
 /// Evidence at a place, with the moment the limit ends where the text names one.
 pub(super) fn evidence((cause, http): Verdict, at: u64, seen: Time, text: &str) -> Evidence {
-    let limits = matches!(cause, Cause::RateLimit | Cause::Quota | Cause::Overloaded);
     Evidence {
         http,
         at: Some(seen),
-        resets: limits.then(|| reset_time(text, seen)).flatten(),
+        resets: cause.can_end().then(|| reset_time(text, seen)).flatten(),
         words: kept(text.trim()),
         ..Evidence::new(cause, at)
     }
