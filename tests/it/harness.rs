@@ -1078,6 +1078,8 @@ fn a_worker_ends_on_the_board_that_lies_in_its_place() {
     let d = Desk::new();
     let mut harness = d.started(&[], "until [ -e go ]; do sleep 0.05; done");
     d.restore_a_copy();
+    // It opens that before it writes: nobody is told to end it meanwhile.
+    assert_eq!(ran(&mut d.b.command("heal")).ok(), "");
     fs::write(d.folder.join("go"), "").unwrap();
     assert_eq!(harness.0.wait().unwrap().code(), Some(0));
     assert_eq!((d.status().as_str(), &*d.b.kinds(&d.task)), ("done", "created claimed completed"));

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::locks::{Inode, Kind, Lock};
-use super::{Host, Split, proc};
+use super::proc::{self, Probe, Processes};
+use super::{Host, Split};
 use base::snapshot::with_end;
 
 /// SQLite's dead-man switch: every process with a WAL board open holds a read lock on this byte of the `-shm`
@@ -52,6 +53,16 @@ impl Host {
         Split::Split { pids }
     }
 
+    /// Whether a process is a harness (`board run`). That opens the file which lies in the place of its board before it writes, at the
+    /// latest with its next heartbeat: it loses nothing, and to end it would leave its command without anybody who records its end.
+    fn reopens(&self, pid: i64) -> bool {
+        let Probe::Present(process) = self.processes().probe(pid) else { return false };
+        let command = process.command.unwrap_or_default();
+        let mut words = command.split(' ');
+        let program = words.next().and_then(|word| Path::new(word).file_name());
+        program.is_some_and(|name| name == "board") && words.any(|word| word == "run")
+    }
+
     fn split_now(&self, db: &Path) -> Split {
         if !self.sees_namespace() {
             return Split::Unknown("in a pid namespace, where foreign locks do not show".into());
@@ -69,7 +80,9 @@ impl Host {
         let mut doubt = None;
         for pid in suspects {
             match self.open_files(pid) {
-                Ok(files) if files.iter().any(|(_, target)| board.lost.contains(target)) => pids.push(pid),
+                Ok(files) if files.iter().any(|(_, target)| board.lost.contains(target)) => {
+                    pids.extend(Some(pid).filter(|pid| !self.reopens(*pid)));
+                }
                 Ok(_) => {}
                 Err(e) if pid > 0 && proc::vanished(&e) => {}
                 Err(_) if !locks.iter().any(|l| l.pid == pid && board.may_be_elsewhere(l)) => {}
