@@ -344,3 +344,23 @@ fn a_living_worker_is_left_alone_and_said_to_be_well() {
     assert!(says.starts_with("t_00000a11 is running, and nothing is wrong: worker alive: pid"), "{says}");
     assert!(living.is_running());
 }
+
+#[test]
+fn a_board_of_a_root_that_only_the_configuration_names_is_told_by_its_file() {
+    let mut b = TestBoard::new();
+    b.give_up("t_00000001", "pid 4242 not alive", 3_600);
+    b.config.push_str(&format!("[board]\nhermes_root = '{}'\n", b.path().display()));
+    let other = tempfile::tempdir().unwrap();
+    let link = other.path().join("link");
+    std::os::unix::fs::symlink(b.path(), &link).unwrap();
+    let by_file = format!("HERMES_KANBAN_DB={} hermes kanban ", b.db.display());
+    for (root, is_elsewhere) in [(b.path(), false), (link.as_path(), false), (other.path(), true)] {
+        let all =
+            ran(b.command("watchbill").args(["why", "t_00000001", "--json"]).env("HERMES_HOME", root)).json();
+        let commands = all["commands"].as_array().unwrap();
+        let runs: Vec<&str> = commands.iter().map(|c| c["run"].as_str().unwrap()).collect();
+        let begins = |with: &str| runs.iter().any(|run| run.starts_with(with));
+        assert_eq!(begins(&by_file), is_elsewhere, "{}: {runs:?}", root.display());
+        assert_eq!(begins("hermes kanban "), !is_elsewhere, "{}: {runs:?}", root.display());
+    }
+}
