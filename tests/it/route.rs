@@ -391,12 +391,8 @@ fn blind(b: &TestBoard, profile: &str) {
     fs::create_dir_all(b.path().join("profiles").join(profile).join("config.yaml")).unwrap();
 }
 
-#[test]
-fn a_profile_whose_configuration_cannot_be_read_waits_for_what_refused_it() {
-    let b = TestBoard::new();
-    blind(&b, "luna");
-    b.add("t_00000001", "ready");
-    b.log_ending_on("t_00000001", LIMITED);
+/// An attempt at `t_00000001` ended a minute ago, and Hermes booked it as limited.
+fn limited(b: &TestBoard) {
     b.sql(&format!(
         "INSERT INTO task_runs (task_id, profile, status, outcome, started_at, ended_at)
            VALUES ('t_00000001', 'luna', 'rate_limited', 'rate_limited', {at} - 60, {at});
@@ -405,6 +401,15 @@ fn a_profile_whose_configuration_cannot_be_read_waits_for_what_refused_it() {
            ('t_00000001', last_insert_rowid(), 'rate_limited', '{{\"pid\":1}}', {at});",
         at = now() - 60
     ));
+}
+
+#[test]
+fn a_profile_whose_configuration_cannot_be_read_waits_for_what_refused_it() {
+    let b = TestBoard::new();
+    blind(&b, "luna");
+    b.add("t_00000001", "ready");
+    b.log_ending_on("t_00000001", LIMITED);
+    limited(&b);
     let said = b.routed(0);
     let why = format!(
         "the provider of luna is not known: {}/profiles/luna/config.yaml cannot be read: not a regular file",
@@ -668,14 +673,7 @@ fn what_a_booked_limit_was_is_told_by_its_log_as_long_as_it_counts() {
     let b = TestBoard::fleet();
     b.add("t_00000001", "ready");
     b.log_ending_on("t_00000001", "❌ Non-retryable error (HTTP 402): HTTP 402: Insufficient credits");
-    b.sql(&format!(
-        "INSERT INTO task_runs (task_id, profile, status, outcome, started_at, ended_at)
-           VALUES ('t_00000001', 'luna', 'rate_limited', 'rate_limited', {at} - 60, {at});
-         INSERT INTO task_events (task_id, run_id, kind, payload, created_at) VALUES
-           ('t_00000001', last_insert_rowid(), 'claimed', '{{\"lock\":\"h:1\"}}', {at} - 60),
-           ('t_00000001', last_insert_rowid(), 'rate_limited', '{{\"pid\":1}}', {at});",
-        at = now() - 60
-    ));
+    limited(&b);
     for later in [10, 2 * 3_600, 11 * 3_600] {
         let at = (now() + later).to_string();
         let said = ran(b.command("watchbill").args(["providers", "--now", &at]).arg("--db").arg(&b.db)).ok();

@@ -118,7 +118,11 @@ impl Step {
         let expect = self.expect.as_ref();
         let workers = expect.map_or(&[][..], |e| &e.workers);
         let recorded = expect.map_or(&[][..], |e| &e.recorded);
-        self.sets_free().then_some(Freed { task: &self.task, workers, recorded })
+        self.sets_free().then_some(Freed {
+            task: &self.task,
+            workers: workers.into(),
+            recorded: recorded.into(),
+        })
     }
 
     /// Whether it touches no row that is there already: it makes its task, or only says something about one. Anything

@@ -181,6 +181,13 @@ pub fn is_switched_from(id: &BoardId) -> bool {
     id.slug.as_deref() == Some("default") && chosen().is_some_and(|slug| slug != "default")
 }
 
+/// Whether commands find a board by its file alone: only the configuration names the root it is under. `root`: the one that commands take
+/// without it.
+pub fn is_elsewhere(id: &BoardId, root: Option<&Path>) -> bool {
+    let real = |root: &Path| root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
+    id.root.as_deref().is_some_and(|under| root.map(real) != Some(real(under)))
+}
+
 /// The boards to use, each file once, in a fixed order: default first, the rest by name.
 ///
 /// # Errors

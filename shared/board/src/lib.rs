@@ -47,7 +47,7 @@ use base::time::Time;
 pub use change::{Change, Expect, FirstEvent, NewTask, Outcome, RunRef, Step};
 pub use engine::{CREDENTIAL, Engine, offer};
 pub use event_kind::EventKind;
-use host::{Host, Recorded};
+use host::{Freed, Host, Recorded};
 pub use payload::Payload;
 pub use pin::Pin;
 pub use several_hosts::{Attendance, Attended, Duty, HOST_LEASE, HOST_TELLS, Known, Neighbour, Timeline};
@@ -518,6 +518,11 @@ impl Detail {
             Some(Recorded { run: e.run, pid: trail.get("pid")?.as_i64()?, birth, has_blocked })
         };
         claims.filter_map(recorded).collect()
+    }
+
+    /// What is to be asked of a host before it is given to the next worker: who worked on it.
+    pub fn freed(&self) -> Freed<'_> {
+        Freed { task: &self.task.id, workers: self.workers().into(), recorded: self.recorded().into() }
     }
 
     /// Whether it can be claimed now, or why not. `own`: on a board without a dispatcher, see [`Board::is_own`].

@@ -54,6 +54,16 @@ pub fn hand(own_board: bool, slug: Option<&str>, switched: bool, db: &str) -> St
     }
 }
 
+/// The flag that names this board to our programs, with a blank in front; empty where they take it without one. `slug` and `switched` as
+/// in [`hand`].
+pub fn board_flags(slug: Option<&str>, switched: bool, db: &str) -> String {
+    match slug {
+        Some("default") if !switched => String::new(),
+        Some(slug) => format!(" --board {}", shell_word(slug)),
+        None => format!(" --db {}", shell_word(db)),
+    }
+}
+
 /// What tells a command that no flag follows.
 const NO_FLAGS: &str = "-- ";
 

@@ -137,6 +137,11 @@ impl Common {
         words
     }
 
+    /// Whether the boards are named in a way that a command must repeat: by a file or a root.
+    fn by_file(&self) -> bool {
+        !self.db.is_empty() || self.hermes_root.is_some()
+    }
+
     fn loudness(&self) -> Loudness {
         let watched = std::io::stderr().is_terminal();
         Loudness { json: self.json, verbose: self.verbose, quiet: self.quiet, watched }

@@ -53,8 +53,7 @@ pub(super) struct Standing {
 /// Whether this machine has nothing to be looked at beside the machines that are named: no board is found, or none of the names of `--board`, and
 /// nothing starts a watcher or did so before. Where a board is gone, its timers say that there was one.
 pub(super) fn is_bare(hosts: &Hosts, common: &Common, loaded: &Loaded, metrics: Option<&Path>) -> bool {
-    let is_named = !common.db.is_empty() || common.hermes_root.is_some();
-    if hosts.is_empty() || is_named {
+    if hosts.is_empty() || common.by_file() {
         return false;
     }
     let is_missing =

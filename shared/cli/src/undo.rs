@@ -80,13 +80,12 @@ pub(super) fn run(args: &UndoArgs, version: &str) -> Result<u8> {
         who: env("USER").or_else(|| env("LOGNAME")).map(|who| quote::inline(&who, 64)),
         reason: args.reason.as_deref().map(|r| quote::inline(r, MAX_REASON)),
     };
-    let by_file = !common.db.is_empty() || common.hermes_root.is_some();
     let asked = |task: Option<String>| Asked {
         what,
         task,
         pass: &pass,
         said: &said,
-        by_file,
+        by_file: common.by_file(),
         knows: Cell::new(false),
     };
     let boards = common.boards(&config)?;

@@ -78,7 +78,7 @@ pub(super) fn lens<'a>(common: &Common, here: &'a Here, loaded: &'a Loaded) -> L
         opencode: &here.opencode,
         now: here.now,
         clock_given: here.clock_given,
-        by_file: !common.db.is_empty() || common.hermes_root.is_some(),
+        by_file: common.by_file(),
         root: discover::root(None, &env),
         memory: Cache::place(&env),
         kept: Kept::default(),

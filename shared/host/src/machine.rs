@@ -95,7 +95,7 @@ impl View<'_> {
         freed: &Freed<'_>,
         exempt: &dyn Fn(&Process) -> bool,
     ) -> Option<AtWork> {
-        let attempt = Attempt { task: freed.task, run: None, pid: None, workers: freed.workers };
+        let attempt = Attempt { task: freed.task, run: None, pid: None, workers: &freed.workers };
         let at_work = |p: &Process, is_worker| AtWork { pid: p.pid, command: judge::short(p), is_worker };
         let named = judge::worker_in(scan, attempt).map(|(p, _)| at_work(p, true));
         let recorded = || {

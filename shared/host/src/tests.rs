@@ -376,11 +376,10 @@ fn the_last_look_before_a_write_is_one_scan() {
             workers: Vec::new(),
         })
     };
-    let freed = |task| Freed { task, workers: &[], recorded: &[] };
     let view = host.view(&machine);
     let none = view.recheck(&[None], &[]);
     assert_eq!((none.still_gone, none.at_work, machine.0.get()), (vec![true], vec![], 0), "nothing to ask");
-    let all = view.recheck(&[proof("t_a"), None, proof("t_b")], &[freed("t_b"), freed("t_a")]);
+    let all = view.recheck(&[proof("t_a"), None, proof("t_b")], &[Freed::named("t_b"), Freed::named("t_a")]);
     assert_eq!(
         (all.still_gone, all.at_work),
         (
@@ -414,15 +413,15 @@ fn a_worker_whose_environment_says_nothing_is_known_by_its_recorded_start() {
         [Recorded { run: Some(1), pid: worker.pid(), birth, has_blocked }]
     };
     let at_work = |recorded: &[Recorded]| {
-        host.recheck(&[], &[Freed { task: "t_a", workers: &[(1, worker.pid())], recorded }]).at_work.remove(0)
+        let workers = vec![(1, worker.pid())].into();
+        host.recheck(&[], &[Freed { task: "t_a", workers, recorded: recorded.into() }]).at_work.remove(0)
     };
     let seen = |is_worker| Some(AtWork { pid: worker.pid(), command: "cat".into(), is_worker });
     assert_eq!(at_work(&recorded(false, ticks)), seen(true));
     assert_eq!(at_work(&recorded(true, ticks)), seen(false), "it said itself that it stops");
     assert_eq!(at_work(&recorded(false, ticks + 1)), None, "another process has its number");
     let beside = |claimer| {
-        let recorded = recorded(false, ticks);
-        let freed = Freed { task: "t_a", workers: &[], recorded: &recorded };
+        let freed = Freed { recorded: recorded(false, ticks).to_vec().into(), ..Freed::named("t_a") };
         host.at_work_beside(&[freed], claimer).remove(0)
     };
     assert_eq!(beside(None), seen(true));

@@ -1,5 +1,7 @@
 //! The plain data of the host part: what is asked about a worker, and what is answered.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use base::named_enum::named_enum;
@@ -296,14 +298,21 @@ pub struct Recheck {
 }
 
 /// A task that is about to be requeued or released.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Freed<'a> {
     /// Its id.
     pub task: &'a str,
     /// Run and pid of every worker the board has a record of.
-    pub workers: &'a [(i64, i64)],
+    pub workers: Cow<'a, [(i64, i64)]>,
     /// Those of them whose start it has a record of: nothing they do to their environment or command line hides them.
-    pub recorded: &'a [Recorded],
+    pub recorded: Cow<'a, [Recorded]>,
+}
+
+impl<'a> Freed<'a> {
+    /// One of which only the id is known: a process that names it is found.
+    pub fn named(task: &'a str) -> Freed<'a> {
+        Freed { task, workers: Cow::Borrowed(&[]), recorded: Cow::Borrowed(&[]) }
+    }
 }
 
 /// A worker whose start the board has a record of.

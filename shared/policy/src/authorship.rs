@@ -187,6 +187,11 @@ pub fn our_hold(d: &Detail) -> Option<(&Event, &Value)> {
     Some((newest, newest.trail().filter(|_| ours)?.get("hold")?))
 }
 
+/// When a hold that a watcher wrote ends; `None` where it names no end.
+pub fn end_in(hold: &Value) -> Option<Time> {
+    hold.get("until").and_then(Value::as_i64).map(Time)
+}
+
 /// The cause that a hold or a trail of a watcher names, where it is one we know.
 pub fn cause_in(word: &Value) -> Option<Cause> {
     serde_json::from_value(word.get("cause")?.clone()).ok()

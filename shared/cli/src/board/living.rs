@@ -93,17 +93,11 @@ pub(super) fn works_on(
     let begun = tasks.iter().filter(|t| t.started_at.is_some()).map(|t| t.id.as_str());
     let begun: BTreeSet<&str> = begun.collect();
     let tasks: BTreeSet<&str> = tasks.iter().map(|t| t.id.as_str()).collect();
-    let asked: Vec<Freed<'_>> =
-        tasks.iter().map(|task| Freed { task, workers: &[], recorded: &[] }).collect();
+    let asked: Vec<Freed<'_>> = tasks.iter().map(|task| Freed::named(task)).collect();
     let named = tasks.iter().zip(host.recheck(&[], &asked).at_work);
     let named = named.filter(|(task, process)| process.is_some() || begun.contains(*task));
     let named = board.look(&named.map(|(task, _)| (*task).to_owned()).collect::<Vec<_>>())?;
-    let workers: Vec<_> = named.iter().map(|seen| (seen.workers(), seen.recorded())).collect();
-    let asked: Vec<Freed<'_>> = named
-        .iter()
-        .zip(&workers)
-        .map(|(seen, (workers, recorded))| Freed { task: &seen.task.id, workers, recorded })
-        .collect();
+    let asked: Vec<Freed<'_>> = named.iter().map(Detail::freed).collect();
     let found = host.at_work_beside(&asked, worker);
     let orphan_wait = span::seconds(config.heal.orphan_wait);
     let holds = |(seen, process): (&Detail, Option<host::AtWork>)| {

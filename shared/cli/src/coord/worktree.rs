@@ -24,7 +24,7 @@ const MAX_WHY: usize = 400;
 const FOLDER: &str = ".worktrees";
 
 /// What git says of a folder that is in no repository.
-pub(super) const NO_REPOSITORY: &str = "not a git repository";
+const NO_REPOSITORY: &str = "not a git repository";
 
 /// Longest that another spawn may look at a folder before it takes its task, or finds it taken.
 const LOOKS_LAST: Duration = Duration::from_secs(10);
@@ -46,6 +46,13 @@ pub(super) enum Plan {
     Attach,
     /// A new tree and a new branch.
     Make,
+}
+
+/// A working tree, as git lists it.
+struct Tree {
+    path: PathBuf,
+    /// Empty where it is on none.
+    branch: String,
 }
 
 /// What was made, so that it can be taken away again.
@@ -128,18 +135,34 @@ impl Repo {
         let at = from.display();
         let program = git().map_err(|why| Error::new(Kind::Partial, "git", why))?;
         let repo = Repo { git: program, top: from.to_owned(), from: from.to_owned() };
-        let listed = repo
-            .run(&["worktree", "list", "--porcelain", "-z"])
-            .map_err(|why| refused(&at.to_string(), why))?;
+        let listed = repo.trees().map_err(|why| refused(&at.to_string(), why))?;
         // The first one listed is the main one, whichever this is.
-        let first = listed.split('\0').next().and_then(|l| l.strip_prefix("worktree "));
-        let top = first.map(PathBuf::from).filter(|top| top.is_dir());
+        let top = listed.into_iter().next().map(|first| first.path).filter(|top| top.is_dir());
         let top = top.ok_or_else(|| refused(&at.to_string(), "is in a repository without a working tree"))?;
         let repo = Repo { top, ..repo };
         repo.run(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).map_err(|_| {
             refused(&at.to_string(), "has no commit yet").hint("a branch needs one to begin at")
         })?;
         Ok(repo)
+    }
+
+    /// The same; `None` where the folder is in no repository.
+    pub(super) fn around(folder: &Path) -> Result<Option<Repo>> {
+        match Repo::find(folder) {
+            Err(e) if e.what.contains(NO_REPOSITORY) => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    /// Its working trees, the main one first.
+    fn trees(&self) -> std::result::Result<Vec<Tree>, Reason> {
+        let listed = self.run(&["worktree", "list", "--porcelain", "-z"])?;
+        let one = |tree: &str| {
+            let field = |name: &str| tree.split('\0').find_map(|line| line.strip_prefix(name));
+            let branch = field("branch refs/heads/").unwrap_or_default().to_owned();
+            Some(Tree { path: field("worktree ")?.into(), branch })
+        };
+        Ok(listed.split("\0\0").filter_map(one).collect())
     }
 
     /// The top folder of the repository that made a tree, by the path of the tree alone.
@@ -170,14 +193,8 @@ impl Repo {
 
     /// The branch of a working tree that is there, empty where it is on none; `None` where the repository has no such tree.
     pub(super) fn branch_at(&self, place: &Path) -> Option<String> {
-        let listed = self.run(&["worktree", "list", "--porcelain", "-z"]).ok().filter(|_| place.is_dir())?;
-        let is_it = |tree: &&str| {
-            let path = tree.strip_prefix("worktree ").and_then(|rest| rest.split('\0').next());
-            path.is_some_and(|path| is_same(Path::new(path), place))
-        };
-        let tree = listed.split("\0\0").find(is_it)?;
-        let branch = tree.split('\0').find_map(|line| line.strip_prefix("branch refs/heads/"));
-        Some(branch.unwrap_or_default().to_owned())
+        let listed = self.trees().ok().filter(|_| place.is_dir())?;
+        listed.into_iter().find(|tree| is_same(&tree.path, place)).map(|tree| tree.branch)
     }
 
     /// What is to be done for a tree of this branch at this place. Changes nothing.
@@ -188,25 +205,23 @@ impl Repo {
             return Err(Error::new(Kind::Usage, format!("--branch {branch}"), "no name for a branch"));
         }
         let at = place.display().to_string();
-        let listed = self.run(&["worktree", "list", "--porcelain", "-z"]).map_err(|why| refused(&at, why))?;
-        let full = format!("branch refs/heads/{branch}");
         let mut elsewhere = None;
-        for tree in listed.split("\0\0") {
-            let mut lines = tree.split('\0');
-            let path = lines.next().and_then(|l| l.strip_prefix("worktree ")).unwrap_or_default();
-            let on = lines.any(|l| l == full);
-            match (is_same(Path::new(path), place), on) {
+        for tree in self.trees().map_err(|why| refused(&at, why))? {
+            match (is_same(&tree.path, place), tree.branch == branch) {
                 (true, true) if place.is_dir() => return Ok(Plan::Use),
                 (true, false) => {
                     return Err(refused(&at, format!("is a working tree of another branch than {branch}"))
                         .hint("give its branch with --branch, or another --name"));
                 }
-                (false, true) => elsewhere = Some(path.to_owned()),
+                (false, true) => elsewhere = Some(tree.path),
                 _ => {}
             }
         }
         if let Some(other) = elsewhere {
-            return Err(refused(&format!("--branch {branch}"), format!("is checked out in {other}")));
+            return Err(refused(
+                &format!("--branch {branch}"),
+                format!("is checked out in {}", other.display()),
+            ));
         }
         // An empty folder is what a spawn leaves that was killed as it began.
         if std::fs::symlink_metadata(place).is_ok() && !is_empty(place) {
@@ -312,9 +327,7 @@ impl Repo {
 
     /// Whether a working tree is on this branch, or nobody knows.
     fn is_in_use(&self, branch: &str) -> bool {
-        let line = format!("branch refs/heads/{branch}");
-        let listed = self.run(&["worktree", "list", "--porcelain", "-z"]);
-        listed.map_or(true, |listed| listed.split('\0').any(|l| l == line))
+        self.trees().map_or(true, |trees| trees.iter().any(|tree| tree.branch == branch))
     }
 
     /// Runs git in the repository; its last words where it fails.

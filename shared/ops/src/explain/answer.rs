@@ -15,7 +15,7 @@ use base::time::{Time, words};
 use board::{Detail, Status};
 use card::{decision, shell_word};
 use logs::{LogEnd, SignalKind};
-use policy::authorship::{cause_in, our_hold};
+use policy::authorship::{cause_in, end_in, our_hold};
 use policy::cards::answer;
 use policy::runtime::Dispatcher;
 
@@ -149,17 +149,14 @@ fn attempts(d: &Detail) -> Vec<Attempt> {
 
 fn hold(f: &Facts) -> Option<Hold> {
     let (e, hold) = our_hold(&f.detail)?;
-    let time = |key: &str| hold.get(key).and_then(Value::as_i64).map(Time);
+    let since = hold.get("since").and_then(Value::as_i64).map(Time);
     let cause = cause_in(hold).map(|c| c.to_string());
     Some(Hold {
         by: e.by().unwrap_or_default().to_owned(),
         cause: cause.or_else(|| hold.get("cause")?.as_str().map(str::to_owned)),
-        since: time("since").unwrap_or(e.at),
-        until: time("until"),
-        quiet_until: time("until")
-            .map(|at| f.resumes(at))
-            .filter(|(_, is_quiet)| *is_quiet)
-            .map(|(at, _)| at),
+        since: since.unwrap_or(e.at),
+        until: end_in(hold),
+        quiet_until: end_in(hold).and_then(|until| f.quiet_end(until)),
     })
 }
 
@@ -260,7 +257,7 @@ fn next(f: &Facts) -> Vec<Next> {
     }
     // What is held goes on after the quiet hours, however often its hold is made longer until then.
     let is_held = our_hold(&f.detail).is_some();
-    let goes_on = |at: Time| if is_held && at > f.now { f.resumes(at).0 } else { at };
+    let goes_on = |at: Time| if is_held && at > f.now { f.resumes(at) } else { at };
     let one = |w: Watched| Next {
         watcher: w.program,
         at: f.take(w.program).and_then(|t| t.next).map(goes_on),

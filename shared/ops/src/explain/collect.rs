@@ -196,14 +196,6 @@ struct Here<'a, 'l> {
     id: &'a BoardId,
 }
 
-impl Here<'_, '_> {
-    /// Whether only the configuration names its root: commands find it by its file alone.
-    fn is_elsewhere(&self) -> bool {
-        let real = |root: &PathBuf| root.canonicalize().unwrap_or_else(|_| root.clone());
-        self.id.root.as_ref().is_some_and(|root| self.lens.root.as_ref().map(real) != Some(real(root)))
-    }
-}
-
 impl Site for Here<'_, '_> {
     fn id(&self) -> &BoardId {
         self.id
@@ -215,7 +207,12 @@ impl Site for Here<'_, '_> {
 
     fn set(&self) -> Set<'_> {
         let Lens { config, origin, now, by_file, .. } = *self.lens;
-        Set { config, origin, now, by_file: by_file || self.is_elsewhere() }
+        Set {
+            config,
+            origin,
+            now,
+            by_file: by_file || discover::is_elsewhere(self.id, self.lens.root.as_deref()),
+        }
     }
 
     fn ask<W: Watcher>(&self, watcher: &W, only: Option<&str>) -> BoardReport {
@@ -583,11 +580,7 @@ fn look(
     let patience = seconds(config.routing.unclaimed);
     let slug = id.slug.as_deref().filter(|_| !by_file);
     let switched = discover::is_switched_from(id);
-    let flags = match slug {
-        Some("default") if !switched => String::new(),
-        Some(slug) => format!(" --board {}", card::shell_word(slug)),
-        None => format!(" --db {}", card::shell_word(&id.address())),
-    };
+    let flags = card::board_flags(slug, switched, &id.address());
     site.look(&mut *board, |world| {
         let lately = world.board.events(now.plus(-TICKED), MAX_TICKS)?;
         let mut runtime = dispatcher::runtime(world, &lately, now);
@@ -762,7 +755,7 @@ fn lives(
 /// The ready tasks that a process of this host names as its own, of those that a worker ever began. By one look at all processes.
 fn still_at_work(world: &World<'_>, rows: &[Task]) -> BTreeSet<String> {
     let begun = rows.iter().filter(|t| t.status == Status::Ready && t.started_at.is_some());
-    let asked: Vec<Freed<'_>> = begun.map(|t| Freed { task: &t.id, workers: &[], recorded: &[] }).collect();
+    let asked: Vec<Freed<'_>> = begun.map(|t| Freed::named(&t.id)).collect();
     let found = world.host.recheck(&[], &asked).at_work;
     asked.iter().zip(found).filter(|(_, p)| p.is_some()).map(|(f, _)| f.task.to_owned()).collect()
 }
@@ -772,13 +765,7 @@ fn outlived_by(world: &World<'_>, details: &[(Detail, Reading)]) -> BTreeMap<Str
     let stands = |d: &&Detail| {
         d.task.status != Status::Running && !d.task.status.frees_children() && d.newest_run().is_some()
     };
-    let stopped: Vec<&Detail> = details.iter().map(|(d, _)| d).filter(stands).collect();
-    let known: Vec<_> = stopped.iter().map(|d| (d.workers(), d.recorded())).collect();
-    let freed: Vec<Freed<'_>> = stopped
-        .iter()
-        .zip(&known)
-        .map(|(d, (workers, recorded))| Freed { task: &d.task.id, workers, recorded })
-        .collect();
+    let freed: Vec<Freed<'_>> = details.iter().map(|(d, _)| d).filter(stands).map(Detail::freed).collect();
     let worker = |(freed, process): (&Freed<'_>, Option<host::AtWork>)| {
         let process = process.filter(|p| p.is_worker)?;
         Some((freed.task.to_owned(), process.pid))

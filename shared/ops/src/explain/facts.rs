@@ -393,10 +393,14 @@ impl Facts {
         d.task.status == Status::Todo && d.parents.iter().any(|p| !p.status.frees_children())
     }
 
-    /// When work goes on that is held until then, and whether it waits for the end of the quiet hours after that.
-    pub(crate) fn resumes(&self, until: Time) -> (Time, bool) {
-        let quiet = self.quiet_hours.and_then(|hours| hours.until(until.max(self.now)));
-        quiet.map_or((until, false), |end| (end, true))
+    /// The end of the quiet hours that work waits for after the end of its hold.
+    pub(crate) fn quiet_end(&self, until: Time) -> Option<Time> {
+        self.quiet_hours.and_then(|hours| hours.until(until.max(self.now)))
+    }
+
+    /// When work goes on that is held until then.
+    pub(crate) fn resumes(&self, until: Time) -> Time {
+        self.quiet_end(until).unwrap_or(until)
     }
 
     /// Whether it is over.

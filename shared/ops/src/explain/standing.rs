@@ -11,7 +11,7 @@ use base::count::things;
 use base::registry::{HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use base::time::{Time, words};
 use board::{Comment, Detail, Event, EventKind, Rule, Run, Status, StepAction, hermes};
-use policy::authorship::{self, cause_in, is_ours, our_hold};
+use policy::authorship::{self, cause_in, end_in, is_ours, our_hold};
 use policy::needs_operator;
 use policy::remedy::{self, Lacking};
 use policy::runtime::Dispatcher;
@@ -574,25 +574,27 @@ fn scheduled(f: &Facts) -> Stand {
         return Stand::new(Kind::LeftAlone, says)
             .more(Some("It was scheduled by hand, and only the operator ends that".into()));
     };
-    let until = hold.get("until").and_then(Value::as_i64).map(Time);
+    let until = end_in(hold);
     let why = cause_in(hold).map(named);
     let why =
         why.or_else(|| text(e, "cause").map(str::to_owned)).unwrap_or_else(|| "no cause is noted".into());
     let behind = diagnosis::newest(f, None).map(|t| t.detail);
-    let resumes = until.map(|until| f.resumes(until));
-    let (kind, says) = match until.zip(resumes) {
-        Some((until, (at, is_quiet))) if until > f.now => {
-            let quiet = if is_quiet { ", the end of the quiet hours" } else { "" };
+    let (kind, says) = match until {
+        Some(until) if until > f.now => {
+            let (at, quiet) = match f.quiet_end(until) {
+                Some(end) => (end, ", the end of the quiet hours"),
+                None => (until, ""),
+            };
             let left = words(at.since(f.now));
             (Kind::Waits, format!("held until {} ({left}){quiet}: {why}", at.local_moment(f.now)))
         }
-        Some((until, _)) => beyond(f, &format!("held until {} (passed): {why}", until.local_moment(f.now))),
+        Some(until) => beyond(f, &format!("held until {} (passed): {why}", until.local_moment(f.now))),
         None => beyond(f, &format!("held without an end: {why}")),
     };
     // What is over by its own end goes on in the quiet hours where its card decides.
     let is_over = until.is_some_and(|until| until <= f.now);
     let goes_on = kind != Kind::Waits || (is_over && f.open_card().is_some());
-    let until = if goes_on { until } else { resumes.map(|(at, _)| at) };
+    let until = if goes_on { until } else { until.map(|until| f.resumes(until)) };
     let behind = match (f.open_card(), behind) {
         (Some(card), Some(behind)) => Some(format!("Card {} asks {}; {behind}", card.task.id, decider(card))),
         (Some(_), None) => asked(f),

@@ -1,7 +1,5 @@
 //! What stands still with nobody who goes on with it: a person decides. Pure.
 
-use serde_json::Value;
-
 use super::facts::{Facts, Verdict};
 use super::standing::{Kind, Stand, is_promoted};
 use base::count::things;
@@ -12,7 +10,7 @@ use board::Status;
 use card::task_word;
 use host::Life;
 use policy::attempts::in_vain;
-use policy::authorship::our_hold;
+use policy::authorship::{end_in, our_hold};
 use policy::clock::WAKING;
 use policy::dispatcher::PASSED_OVER;
 use policy::endless::Endless;
@@ -81,7 +79,7 @@ impl Unattended {
 pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
     let at = f.undone().filter(|_| f.is_taken_back())?;
     // By its own end: no end of quiet hours lets it go on.
-    let hold = our_hold(&f.detail).map(|(_, hold)| hold.get("until").and_then(Value::as_i64).map(Time));
+    let hold = our_hold(&f.detail).map(|(_, hold)| end_in(hold));
     let is_held = || hold.is_some_and(|until| until.is_none_or(|until| until <= f.now));
     let is_nobodys = || f.runtime.is_nobodys(f.detail.task.assignee.as_deref(), f.own_board);
     // A dispatcher of Hermes requeues it with its next tick.

@@ -159,10 +159,9 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     }
     // A note is not an act, and would help nobody.
     let acts = |t: &&Take| matches!(&t.verdict, Verdict::Acts { action, .. } if *action != StepAction::Tell);
-    // A pass over this task alone would not see that it is another one's turn.
-    let acts = |t: &&Take| acts(t) && watch::acts(t.watcher) && !standing::goes_on_waiting(t);
-    let acts = |t: &&Take| acts(t) && !(t.frees && f.outlived_by.is_some());
-    if let Some(take) = f.takes.iter().find(acts) {
+    // A pass over this task alone would not see that it is another one's turn, and none gives it to a worker beside an older one.
+    let waits = |t: &Take| standing::goes_on_waiting(t) || (t.frees && f.outlived_by.is_some());
+    if let Some(take) = f.takes.iter().find(|t| acts(t) && watch::acts(t.watcher) && !waits(t)) {
         all.add(
             "do now what the next pass would do",
             format!("{} {}{flags}", take.watcher, flag_of("--task", &id)),

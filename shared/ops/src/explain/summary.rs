@@ -470,7 +470,7 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         .then(|| Shared::of(f).filter(|_| f.undone().is_none()))
         .flatten();
     let of_provider = shared.as_ref().filter(|s| s.cause.lies_with_provider());
-    let retried_at = of_provider.and(f.retried_at).map(|at| f.resumes(at).0);
+    let retried_at = of_provider.and(f.retried_at).map(|at| f.resumes(at));
     let until = stand.until.filter(|u| *u > f.now);
     let entry = Entry {
         task: d.task.id.clone(),

@@ -221,8 +221,8 @@ fn held(card: &Detail, now: Time) -> Option<(&str, Time)> {
     let hold = newest.trail()?.get("hold")?;
     let why = hold.get("cause").and_then(Value::as_str).unwrap_or_default();
     // By a clock that was ahead: nobody knows when it was to end.
-    let until = hold.get("until").and_then(Value::as_i64).filter(|_| !newest.at.is_ahead_of(now));
-    Some((why, until.map_or(newest.at.min(now), Time)))
+    let until = authorship::end_in(hold).filter(|_| !newest.at.is_ahead_of(now));
+    Some((why, until.unwrap_or(newest.at.min(now))))
 }
 
 impl CardWriter<'_> {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::Pass;
-use crate::authorship::our_hold;
+use crate::authorship::{end_in, our_hold};
 use crate::needs_operator;
 use crate::routing::router::{Ask, Router, Target};
 use crate::worktree_note::{TreeNote, TreeNotes};
@@ -279,7 +279,7 @@ fn ended(sentence: &str) -> String {
 
 /// When a hold ends.
 pub fn until(event: &Event, hold: &Value) -> Time {
-    hold.get("until").and_then(Value::as_i64).map_or(event.at, Time)
+    end_in(hold).unwrap_or(event.at)
 }
 
 /// Whether we may reroute or requeue a task: nobody works on it, and nobody else stopped it.

@@ -41,8 +41,7 @@ pub(super) fn held_elsewhere<'t>(world: &World<'_>, rows: &'t [Task]) -> BTreeSe
     };
     let held: Vec<&Task> =
         rows.iter().filter(|t| is_held(t, now, &|host| world.host.is_here(host))).collect();
-    let asked: Vec<Freed<'_>> =
-        held.iter().map(|t| Freed { task: &t.id, workers: &[], recorded: &[] }).collect();
+    let asked: Vec<Freed<'_>> = held.iter().map(|t| Freed::named(&t.id)).collect();
     let at_work = world.host.recheck(&[], &asked).at_work;
     held.iter().zip(at_work).filter(|(_, process)| process.is_none()).map(|(t, _)| t.id.as_str()).collect()
 }
@@ -68,7 +67,7 @@ pub(super) fn left_here(world: &World<'_>, d: &Detail) -> Option<i64> {
     if recorded.is_empty() || d.task.status != Status::Running {
         return None;
     }
-    let asked = Freed { task: &d.task.id, workers: &workers, recorded: &recorded };
+    let asked = Freed { task: &d.task.id, workers: workers.into(), recorded: recorded.as_slice().into() };
     let at_work = world.host.recheck(&[], &[asked]).at_work.into_iter().flatten().next()?;
     recorded.iter().any(|r| r.pid == at_work.pid).then_some(at_work.pid)
 }

@@ -314,7 +314,7 @@ fn written(detail: &Detail) -> Option<Time> {
 /// The end of a watcher's hold that is over by what it says itself.
 fn over(detail: &Detail, now: Time) -> Option<Time> {
     let (_, hold) = authorship::our_hold(detail)?;
-    hold.get("until")?.as_i64().map(Time).filter(|until| *until <= now)
+    authorship::end_in(hold).filter(|until| *until <= now)
 }
 
 /// A lent task is worked on while a process of this host works on the task of the other board. Which one is the worker is known there alone,

@@ -553,7 +553,7 @@ impl Rules<'_> {
     /// When a hold ends. Whatever the row says, none lasts longer than its kind may.
     fn hold_ends(&self, d: &Detail, event: &Event, hold: &serde_json::Value) -> Time {
         let held_at = self.held_at(d, event);
-        let until = hold.get("until").and_then(serde_json::Value::as_i64).map_or(held_at, Time);
+        let until = authorship::end_in(hold).unwrap_or(held_at);
         until.min(held_at.plus(seconds(self.policy.hold_max) * 6 / 5))
     }
 

@@ -23,7 +23,7 @@ use shared::board::{
     Attendance, Board, Change, Detail, Duty, EventKind, Expect, MARKER, NewTask, Outcome, Status, Step,
 };
 use shared::config::Config;
-use shared::host::{Birth, Boot, Freed};
+use shared::host::{Birth, Boot};
 use shared::logs::{Evidence, LogEnd};
 use shared::ops::pass::apply::{Checked, left_to_their_hosts};
 use shared::policy::Witness;
@@ -534,10 +534,8 @@ impl State {
 
     /// Whether a process of a host works on a task.
     fn is_at_work(&self, host: usize, seen: &Detail) -> bool {
-        let (workers, recorded) = (seen.workers(), seen.recorded());
-        let asked = Freed { task: &seen.task.id, workers: &workers, recorded: &recorded };
         let here = world::Here { state: self, host };
-        here.recheck(&[], &[asked]).at_work.into_iter().flatten().any(|p| p.is_worker)
+        here.recheck(&[], &[seen.freed()]).at_work.into_iter().flatten().any(|p| p.is_worker)
     }
 
     fn beats(&mut self, run: i64, without: Option<Mutant>) -> bool {

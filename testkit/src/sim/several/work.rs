@@ -6,7 +6,7 @@ use shared::base::time::Time;
 use shared::board::hermes::{self, FAILURE_LIMIT};
 use shared::board::{Attendance, Board, Change, Detail, Duty, EventKind, Outcome, Status, Step};
 use shared::card;
-use shared::host::{Birth, Boot, Freed};
+use shared::host::{Birth, Boot};
 use shared::logs::{Evidence, LogEnd};
 use shared::policy::Witness;
 
@@ -397,10 +397,8 @@ fn claim(night: &Night, host: usize, slot: usize) {
 
 /// Whether a process of a host works on a task.
 fn is_at_work(night: &Night, host: usize, seen: &Detail) -> bool {
-    let (workers, recorded) = (seen.workers(), seen.recorded());
-    let asked = Freed { task: &seen.task.id, workers: &workers, recorded: &recorded };
     let here = Here { night, host };
-    here.recheck(&[], &[asked]).at_work.into_iter().flatten().any(|p| p.is_worker)
+    here.recheck(&[], &[seen.freed()]).at_work.into_iter().flatten().any(|p| p.is_worker)
 }
 
 fn take(night: &Night, (host, slot): (usize, usize), seen: &Detail, (opened, at): (i64, Time)) {

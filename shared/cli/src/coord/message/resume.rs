@@ -11,6 +11,7 @@ use super::super::{Coord, message_id, millis, refused};
 use super::Say;
 use super::again::its_card;
 use crate::board::runnable;
+use crate::env;
 use base::error::{Error, Kind, Result};
 use base::quote;
 use board::{Detail, EventKind, Status, discover, hermes};
@@ -72,12 +73,11 @@ impl Coord<'_> {
     /// The commands that give the task of a session without a working tree to another one.
     fn anew(&self, m: &Mapping, seen: &Detail) -> String {
         let id = self.hand.board.id();
-        let flags = match self.hand.common.db.as_slice() {
-            [] => String::new(),
-            _ => format!(" --db {}", card::shell_word(&id.address())),
-        };
-        let slug = id.slug.as_deref().filter(|_| flags.is_empty());
+        let by_file =
+            self.hand.common.by_file() || discover::is_elsewhere(id, discover::root(None, &env).as_deref());
+        let slug = id.slug.as_deref().filter(|_| !by_file);
         let switched = discover::is_switched_from(id);
+        let flags = card::board_flags(slug, switched, &id.address());
         let hand = card::hand(self.hand.board.is_own(), slug, switched, &id.address());
         let task = card::task_word(&m.task);
         let mut all = Vec::new();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::left::they_work;
 pub(in super::super) use super::super::worktree::Repo;
-use super::super::worktree::{Hold, NO_REPOSITORY, Plan, is_same};
+use super::super::worktree::{Hold, Plan, is_same};
 use super::super::{Coord, coordinator_named, refused, silent};
 use super::{Mapping, Server, Spawn};
 use crate::board::runnable;
@@ -302,10 +302,7 @@ fn repository(named: Option<&Path>, seen: Option<&Detail>) -> Result<Repo> {
     let folder = kept.and_then(|seen| seen.place.path.as_deref()).map(Path::new);
     // A tree that is gone was in the repository above it.
     let there = |f: &Path| if f.is_dir() { Some(f.to_owned()) } else { Repo::above_tree(f) };
-    let own = match folder.and_then(there).map(|f| Repo::find(&f)).transpose() {
-        Err(e) if e.what.contains(NO_REPOSITORY) => None,
-        own => own?,
-    };
+    let own = folder.and_then(there).map(|f| Repo::around(&f)).transpose()?.flatten();
     let here = || std::env::current_dir().map_err(|e| Error::io("this folder", &e));
     match (named, own) {
         // The tree of a session says where it works, and not where another one begins.
