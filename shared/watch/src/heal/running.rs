@@ -167,7 +167,8 @@ impl Rules<'_> {
             if let Ground::Unnoted(state) = self.ground(t) {
                 return self.note_tree(t, &state, what);
             }
-            return Verdict::Leave(format!("{what}; quiet for {} only", words(quiet)));
+            let because = format!("{what}; quiet for {} only", words(quiet));
+            return Verdict::Wait(because, self.seen.now.plus(self.grace() - quiet));
         }
         let (case, excused) = (Rule::SessionOrphaned, Some("its server was started again since"));
         self.bury(t, Death { case, what: what.to_owned(), excused, look })
@@ -207,9 +208,9 @@ impl Rules<'_> {
             Ground::Unnoted(state) => return self.note_tree(t, &state, &because),
             Ground::Settling(at) => {
                 let ago = words(self.seen.now.since(at));
-                return Verdict::Leave(format!(
-                    "{because}; its working tree was noted {ago} ago, and a later pass requeues it"
-                ));
+                let because =
+                    format!("{because}; its working tree was noted {ago} ago, and a later pass requeues it");
+                return Verdict::Wait(because, at.plus(resume::SETTLE));
             }
             Ground::Drifted(drift) => return self.drifted(t, death.look, &drift, &because),
             Ground::Fine(warnings) => warnings,

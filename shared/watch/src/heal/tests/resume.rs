@@ -77,6 +77,7 @@ fn a_tree_is_noted_first_and_compared_later() {
         noted(&old, note(1, 29, "heal", &old)),
         "- worker 42 gone, last heard from 15m ago; its working tree was noted 29s ago",
     );
+    assert_eq!(decided(noted(&old, note(1, 29, "heal", &old))).left[0].next, Some(NOW.plus(1)));
     says(noted(&old, note(1, 30, "heal", &old)), "requeue dead-worker");
     says(
         noted(&new, note(1, 30, "heal", &old)),

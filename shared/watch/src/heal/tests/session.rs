@@ -59,6 +59,7 @@ fn the_rules_of_other_deaths_hold() {
         leased(orphaned(), 29),
         "- session ses_1 is orphaned: its server knows nothing of it; quiet for 29s only",
     );
+    assert_eq!(decided(leased(orphaned(), 29)).left[0].next, Some(NOW.plus(1)));
     let often = |n| {
         with!(leased(orphaned(), 900), |t| {
             for _ in 0..n {
