@@ -54,7 +54,7 @@ impl Host {
     }
 
     /// Whether a process is a harness (`board run`). That opens the file which lies in the place of its board before it writes, at the
-    /// latest with its next heartbeat: it loses nothing, and to end it would leave its command without anybody who records its end.
+    /// latest with its next heartbeat: it loses nothing, and without it nothing records how its command ends.
     fn reopens(&self, pid: i64) -> bool {
         let Probe::Present(process) = self.processes().probe(pid) else { return false };
         let command = process.command.unwrap_or_default();
