@@ -32,7 +32,8 @@ const MAX_REASON: usize = 300;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without --until or --for the pause lasts until `watchbill unpause`. Until then watchers exit with 75; \
+    after_help = "Without --until or --for the pause lasts until `watchbill unpause`. Until then watchers exit with 75 \
+                        (budget-check only if it was to write); \
                         --dry-run still works. The pause is the file watchbill.pause beside the board: create or \
                         remove it where this program cannot run."
 )]

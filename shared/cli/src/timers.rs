@@ -36,10 +36,12 @@ const SYSTEM_STATE: &str = "/var/lib/watchbill";
 fn after_help() -> String {
     let each = WATCHED.map(|w| format!("{} every {}", w.program, words(w.every))).join(", ");
     format!(
-        "install starts `watchbill run` every {}, on every board that is there then, unless --db or --board name some: {each}. A second install changes nothing. \
+        "install starts `watchbill run` every {}. Each round looks at every board that exists at that time, unless --db or --board name some: {each}. \
+         A second install changes nothing. \
          remove deletes only what install wrote.\n\n\
-         Exit codes:\n  0   done, or nothing to do; status: all watchers are scheduled\n  1   you must run the printed commands, \
-         a file exists that install did not write, or no cron daemon runs; status: a watcher is not scheduled\n  2   wrong usage\n  66  no such board, no systemd and no cron\n  \
+         Exit codes:\n  0   done, or nothing to do; status: the watchers run on time\n  1   you must run the printed commands, \
+         a file exists that install did not write, or no cron daemon runs; status: heal, synthesize-distress or \
+         route-blocked is not scheduled, is overdue or failed, or lingering is off\n  2   wrong usage\n  66  no such board, no systemd and no cron\n  \
          70  a bug in watchbill\n  74  disk or output failed\n  77  not permitted\n  78  bad configuration",
         words(ROUND)
     )

@@ -168,7 +168,7 @@ const STAYS: &str = "\
 Removed is a task that is done or archived, with its attempts, events, comments and links, if nothing was written to it for \
 that time. It stays as long as a task it waited for, a task that waited for it, its card, or the task it is a card of is open; \
 and as long as it has a key of `board add --key` and is not archived. Logs and folders of workers stay. On a server only the \
-owner of the board removes tasks. Make a copy of the board first (`board copy`, pg_dump): nothing brings a removed task back.";
+owner of the board removes tasks. Make a copy of the board first (`board copy`, which pauses it, or pg_dump): nothing brings a removed task back.";
 
 #[derive(Debug, Args)]
 pub(crate) struct Prune {

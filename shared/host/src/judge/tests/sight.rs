@@ -339,6 +339,8 @@ fn how_a_worker_ended_is_unknown_while_its_harness_is_stopped() {
     assert_eq!((look.life, look.worker_pid), (Alive, Some(400)), "{look:?}");
     w.ask.namespace = Some("pid:[2]".into());
     assert_ne!(w.judge().life, Alive, "its number is another process here");
+    w.facts.initial_pid_namespace = true;
+    assert_ne!(w.judge().life, Alive, "as it is outside of all containers");
 }
 
 #[test]
