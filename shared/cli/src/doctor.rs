@@ -57,6 +57,7 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
     let loaded = common.load();
     let mut found = doctor::config(&look::config(&loaded));
     found.extend(look::unit_settings().as_ref().and_then(doctor::unit_settings));
+    let is_refused = loaded.is_err();
     let loaded = loaded.unwrap_or_else(|_| Loaded { config: Config::default(), origin: BTreeMap::new() });
     let Loaded { config, origin } = &loaded;
     let here = Here::look(common, config)?;
@@ -111,6 +112,8 @@ pub(super) fn run(args: &DoctorArgs, version: &str) -> Result<u8> {
         }
         // A slug that cannot be one is a typing error and nothing about this machine.
         Err(e) if e.kind == Kind::Usage => return Err(e),
+        // The file that is refused may name it.
+        Err(e) if e.kind == Kind::NoInput && is_refused => {}
         Err(e) => found.push(doctor::none(&e)),
     }
     let eyes = Eyes::new(state.folder.as_deref(), args.metrics.as_deref(), common.root(config).as_deref());

@@ -450,7 +450,12 @@ fn of_unattended(
         Unattended::Unlinked => {
             ("unlinked", "in todo without a parent, and nobody promotes", format!("make {each} ready"))
         }
-        Unattended::Unclaimed => ("unclaimed", "ready, and nobody claims", "start a worker".into()),
+        Unattended::Unclaimed => {
+            // A worker of a profile takes nothing that is assigned to nobody.
+            let assign = || format!("assign {each} to a profile that a worker works for");
+            let todo = first.starter.as_ref().map_or_else(assign, |_| "start a worker".into());
+            ("unclaimed", "ready, and nobody claims", todo)
+        }
         Unattended::UnknownState => (
             "unknown-state",
             "in a state that this version does not know, and nobody looks after",

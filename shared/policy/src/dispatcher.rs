@@ -282,7 +282,19 @@ pub fn in_turn<'a>(
     let rows = ask.rows;
     let late: Vec<(&Detail, i64)> =
         cards.filter_map(|card| Some((card, late(card, now, ask.patience, ask.since)?))).collect();
-    let Some(longest) = late.iter().map(|(_, waited)| *waited).max().filter(|_| !board.is_own()) else {
+    if board.is_own() {
+        // Its worker takes one card after the other, and beats or began lately.
+        let heard = |t: &Task| t.last_heartbeat_at.max(t.started_at);
+        let is_alive = |t: &Task| heard(t).is_some_and(|at| is_within(at, now, PASSED_OVER));
+        let is_busy = |card: &Detail| {
+            let is_its = |t: &&Task| t.id != card.task.id && t.assignee == card.task.assignee;
+            card.task.assignee.is_some()
+                && rows.iter().filter(is_its).any(|t| t.status == Status::Running && is_alive(t))
+        };
+        let in_turn = late.iter().filter(|(card, _)| is_busy(card));
+        return Ok(in_turn.map(|(card, _)| card.task.id.clone()).collect());
+    }
+    let Some(longest) = late.iter().map(|(_, waited)| *waited).max() else {
         return Ok(BTreeSet::new());
     };
     let events = board.events(now.plus(-longest), MAX_TICKS)?;
@@ -421,7 +433,11 @@ pub fn unclaimed(
     };
     let is_left = |t: &&Task| {
         let is_new = is_within(t.created_at, now, UNCLAIMED - 1) || turned.contains(t.id.as_str());
-        let is_same = |o: &&Task| t.assignee.as_deref().is_none_or(|who| may_be_of(o, who));
+        // A worker of a profile takes what is assigned to that alone.
+        let is_same = |o: &&Task| match t.assignee.as_deref() {
+            Some(who) => may_be_of(o, who),
+            None => o.assignee.is_none() || workers.get(&o.id).is_some_and(|w| w.profile.is_none()),
+        };
         t.status == Status::Ready && t.claim_lock.is_none() && !is_new && !at_work.iter().any(is_same)
     };
     ids(rows, is_left)
@@ -765,6 +781,12 @@ mod tests {
         assert!(!left(ready(9_000), &other(Status::Running, Some("luna")), &[]), "its worker is busy");
         assert!(left(ready(9_000), &other(Status::Running, Some("sol")), &[]));
         assert!(!left(ready(9_000), &other(Status::Running, None), &[]), "any worker may be hers");
+        let of_nobody = || row("t_00000001", Status::Ready, None, 9_000);
+        assert!(
+            left(of_nobody(), &other(Status::Running, Some("luna")), &[]),
+            "she takes what is hers alone"
+        );
+        assert!(!left(of_nobody(), &other(Status::Running, None), &[]));
         let works = |who: Option<&str>, since: i64, is_silent: bool| -> Workers {
             let worker = Worker { profile: who.map(str::to_owned), since: ago(since), is_silent };
             [("t_00000002".to_owned(), worker)].into()

@@ -284,7 +284,11 @@ impl Facts {
         let is_long = || self.now.since(turn().unwrap_or(card.task.created_at)) >= self.patience;
         // Without a place to work the program `board` schedules what its worker requeued, and releases it in its turn.
         let is_held = || authorship::our_hold(card).is_some();
-        let is_parked = || authorship::parked(card).is_some_and(|e| e.by() != Some(authorship::HAND));
+        // Once that is undone, no watcher does.
+        let is_parked = || {
+            let by_hand = |e: &Event| e.by() != Some(authorship::HAND);
+            authorship::parked(card).is_some_and(by_hand) || authorship::undone(card).is_some()
+        };
         let is_untaken = || needs_operator::untaken(card, self.now, self.patience).is_some();
         let why = match card.task.status {
             Status::Ready if self.instead.is_some() && is_untaken() => Stopped::Given,

@@ -112,7 +112,9 @@ pub(super) fn marked(f: &Facts, stand: &Stand) -> Option<Stand> {
         Status::Running if f.life == Some(Life::Gone) && f.now.since(heard(f)) >= TICKED => {
             "running, and its worker is gone"
         }
-        Status::Todo if is_passed_over_in_todo(f, stand) => "in todo, and what it waits for is done",
+        Status::Todo if !f.detail.parents.is_empty() && is_passed_over_in_todo(f, stand) => {
+            "in todo, and what it waits for is done"
+        }
         _ => return None,
     };
     f.is_marked().then(|| instead(stand, by_mark(stands)))

@@ -270,12 +270,13 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         }
         // No worker takes it before that ends.
         Status::Ready if f.own_board && f.outlived_by.is_some() => {}
-        Status::Ready if f.is_passed_over && f.own_board => {
-            let who = f.detail.task.assignee.as_deref();
-            let who = who.map_or_else(|| "NAME".to_owned(), shell_word);
-            let run = format!("{hand} run --assignee {who} -- YOUR_AGENT");
-            all.add("start a worker that takes the next task of this profile", run);
-        }
+        Status::Ready if f.is_passed_over && f.own_board => match f.detail.task.assignee.as_deref() {
+            Some(who) => {
+                let run = format!("{hand} run --assignee {} -- YOUR_AGENT", shell_word(who));
+                all.add("start a worker that takes the next task of this profile", run);
+            }
+            None => all.add(&to_whom, reassign),
+        },
         Status::Ready if f.is_passed_over && f.runtime.dispatcher != Dispatcher::Absent => {
             all.add(NOTED, format!("{hand} show {id}"));
             all.add(&to_whom, reassign);

@@ -342,11 +342,21 @@ impl Summary {
             unknown: unknown.iter().map(|u| quote::line(u, MAX_LINE)).collect(),
             counts,
         };
-        // A card is told with the task it is about.
-        for f in facts.iter().filter(|f| !f.is_card()) {
+        let asked: BTreeSet<&str> = facts
+            .iter()
+            .filter(|f| !f.is_card() && !f.is_over())
+            .filter_map(|f| Some(f.open_card()?.task.id.as_str()))
+            .collect();
+        // A card is told with the task it is about. Where that is over, an orchestrator that does not end keeps its place from other cards.
+        let is_told = |f: &&Facts| {
+            let task = &f.detail.task;
+            !f.is_card() || (task.status == Status::Running && !asked.contains(task.id.as_str()))
+        };
+        for f in facts.iter().filter(is_told) {
             let (kind, entry) = entry(f, since);
             match kind {
                 Kind::NeedsPerson => s.needs_you.push(entry),
+                _ if f.is_card() => {}
                 // That nobody dispatches is told once, of the board.
                 Kind::Waits
                     if entry.status == Status::Ready && entry.until.is_none() && f.open_card().is_none() =>

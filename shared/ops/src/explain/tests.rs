@@ -902,6 +902,15 @@ fn a_card_that_stopped_is_told_with_what_lets_it_go_on() {
             "card t_0000caf1 was scheduled outside Watchbill, and nobody takes it before that ends|hermes kanban unblock t_0000caf1",
         ),
         (Status::Scheduled, vec![event("scheduled", 60, json!({"by": "board"}))], None, ""),
+        (
+            Status::Scheduled,
+            vec![
+                event("scheduled", 600, json!({"by": "board"})),
+                event("watchbill_undone", 60, json!({"by": "undo"})),
+            ],
+            None,
+            "card t_0000caf1 was scheduled outside Watchbill, and nobody takes it before that ends|hermes kanban unblock t_0000caf1",
+        ),
         (Status::Scheduled, vec![held()], None, ""),
         (
             Status::Scheduled,
@@ -1561,6 +1570,24 @@ mod summary {
         let said = text::lines(&read(many), false);
         assert!(said.contains("t_00000015; do hermes kanban reassign"), "{said}");
         assert!(said.contains("(16 of 20 tasks):\n"), "{said}");
+    }
+
+    #[test]
+    fn a_card_that_no_task_waits_for_needs_a_person_while_its_orchestrator_does_not_end() {
+        let card = |status: Status| {
+            let mut f = task(status, Vec::new());
+            f.detail.task.id = "t_0000caf1".into();
+            f.detail.task.title = "[BLOCKED] t_00000001 dependency".into();
+            let stuck = policy::Stuck { host: "b".into(), since: ago(600), todo: "see it".into() };
+            f.takes = vec![Take { stuck: Some(stuck), ..take("heal", Verdict::Leaves, None) }];
+            f
+        };
+        let needs = |all: Vec<Facts>| read(all).needs_you.into_iter().map(|e| e.task).collect::<Vec<_>>();
+        assert!(card(Status::Running).is_card());
+        assert_eq!(needs(vec![card(Status::Running)]), ["t_0000caf1"]);
+        let mut asks = task(Status::Blocked, vec![event("gave_up", 60, json!({}))]);
+        asks.card = Some(card(Status::Running).detail);
+        assert_eq!(needs(vec![card(Status::Running), asks]), Vec::<String>::new(), "told with its task");
     }
 
     #[test]

@@ -347,7 +347,8 @@ impl Rules<'_> {
     /// A ready row that Hermes' respawn guard holds for ever because of a word in its failure text (#73369, #117009).
     pub(super) fn jammed(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
-        if !hermes::is_guard_jammed(d) {
+        // Nothing but a dispatcher of Hermes asks that guard.
+        if self.seen.own_board || !hermes::is_guard_jammed(d) {
             return Verdict::Fine;
         }
         if let Some(card) = d.cards.first() {
@@ -444,11 +445,18 @@ impl Rules<'_> {
     /// Ends a watcher's hold when it is over. Any other schedule is a decision outside Watchbill.
     pub(super) fn held(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
+        let in_turn = || Verdict::Leave("a card that waits its turn; synthesize-distress releases it".into());
         let Some((event, hold)) = authorship::our_hold(d) else {
-            return Verdict::Leave("scheduled outside Watchbill".into());
+            // The program `board` writes no hold.
+            let is_queued = authorship::parked(d).is_some_and(|e| e.by() == Some(authorship::HAND));
+            return if is_queued && d.task.is_card() {
+                in_turn()
+            } else {
+                Verdict::Leave("scheduled outside Watchbill".into())
+            };
         };
         if waits_its_turn(d) {
-            return Verdict::Leave("a card that waits its turn; synthesize-distress releases it".into());
+            return in_turn();
         }
         let held_at = self.held_at(d, event);
         let until = self.hold_ends(d, event, hold);

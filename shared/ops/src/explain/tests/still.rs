@@ -149,12 +149,19 @@ fn what_is_marked_needs_a_person_where_a_watcher_would_go_on_with_it() {
     // What heal makes ready on a board without a dispatcher.
     let mut f = marked(Status::Todo, vec![event("created", 7_200, json!({}))]);
     f.own_board = true;
+    f.detail.parents = vec![Kin::from(detail("t_0000000a", Status::Done).task.clone())];
     let (stand, first) = told(&f);
     assert_eq!(stand.kind, Kind::NeedsPerson, "{stand:?}");
     assert!(stand.says.starts_with("in todo, and what it waits for is done; it is marked "), "{stand:?}");
     assert_eq!(first, "hermes kanban comment t_00000001 'watchbill: heal' --author \"$USER\"");
     f.detail.parents = vec![Kin::from(detail("t_0000000a", Status::Running).task.clone())];
     assert_eq!(standing::of(&f).kind, Kind::Fine, "it waits");
+    f.detail.parents.clear();
+    assert_eq!(
+        standing::of(&f).kind,
+        Kind::Fine,
+        "nobody promotes what waits for nothing, and it is told so"
+    );
     // The same where a step on it was undone.
     for (seconds, kind, says) in [
         (7_199, Kind::Fine, "in todo: all it waits for is done; no watcher promotes it"),
