@@ -726,7 +726,9 @@ fn a_worker_that_outlived_its_attempt_is_told_of_once() {
         t.detail.events.push(note(600, pids));
         t.detail.events.push(note(300, json!({"by": "heal", "key": "older-worker", "over": true})));
     });
-    says(again, "- worker alive: as seen");
+    says(again.clone(), "- worker alive: as seen");
+    let works = with!(again, |t| t.worker.as_mut().unwrap().stands_aside = false);
+    says(works, "tell older-worker: process 66 of an ended attempt still runs beside its worker");
     // The note names its process, and is written anew where the worker beside it has ended.
     let was = |is_beside: bool| {
         let trail = json!({"pids": [77], "beside": is_beside});
@@ -743,6 +745,10 @@ fn a_worker_that_outlived_its_attempt_is_told_of_once() {
         let trail = &payload["watchbill"];
         assert_eq!((&trail["pids"], &trail["beside"]), (&pids, &json!(is_beside)), "{d:?}");
     }
+    says(
+        with!(beside(900), |t| t.detail.events.push(was(true))),
+        "- process 66 of an ended attempt still runs beside its worker",
+    );
     let stands = with!(alive(900, true), |t| t.detail.events.push(was(false)));
     assert!(line(&decided(stands.clone())).starts_with("- "), "{}", line(&decided(stands)));
     let over = with!(beside(900), |t| {

@@ -327,6 +327,8 @@ fn how_a_worker_ended_is_unknown_while_its_harness_is_stopped() {
     assert_eq!(ended(false, harness(true)), (Alive, Some(400)), "it records the end once it goes on");
     assert_eq!(ended(false, harness(false)), (Gone, None));
     assert_eq!(ended(false, Some(Probe::Absent)), (Unknown, None));
+    let later = Some(Probe::Present(Process { stopped: true, ..process(400, 1_000) }));
+    assert_ne!(ended(false, later).0, Alive, "its number is another process now");
     assert_eq!(ended(true, harness(true)), (Gone, None), "a worker of Hermes records its end itself");
     let mut w = world();
     (w.claimer, w.ask.hermes_spawned) = (harness(true), false);
