@@ -35,6 +35,21 @@ fn what_is_written_stays_in_the_log_of_somebody_elses_board() {
     );
 }
 
+/// As Hermes 0.22 does; 0.19 completes nothing that is in review.
+#[test]
+fn what_is_in_review_is_accepted_by_the_command_that_is_advised() {
+    for b in [TestBoard::own(), TestBoard::new()] {
+        b.add("t_00000001", "review");
+        let said =
+            ran(b.command("watchbill").args(["why", "t_00000001", "--json"]).arg("--db").arg(&b.db)).json();
+        let all = said["commands"].as_array().unwrap();
+        let accept = all.iter().find(|c| c["to"] == "accept it").unwrap()["run"].as_str().unwrap();
+        let mut words = accept.split(' ');
+        ran(b.command(words.next().unwrap()).args(words)).ok();
+        assert_eq!(b.task("t_00000001", "status"), "done", "{accept}");
+    }
+}
+
 #[test]
 fn a_task_of_luna_in_any_case_is_lunas() {
     for b in [TestBoard::own(), TestBoard::new()] {

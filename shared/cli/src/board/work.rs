@@ -350,8 +350,10 @@ impl Hand<'_> {
         let id = &complete.id;
         let metadata = complete.metadata.as_deref().map(object).transpose()?;
         let seen = self.look(id)?;
-        if !matches!(seen.task.status, Status::Running | Status::Ready | Status::Blocked) {
-            return Err(refused(id, format!("is {}, not running, ready or blocked", seen.task.status)));
+        // Out of review it is accepted, as Hermes 0.22 does.
+        if !matches!(seen.task.status, Status::Running | Status::Ready | Status::Blocked | Status::Review) {
+            let why = format!("is {}, not running, ready, blocked or in review", seen.task.status);
+            return Err(refused(id, why));
         }
         if let Some(parent) = seen.parents.iter().find(|p| !p.status.frees_children()) {
             return Err(refused(id, format!("waits for {}, which is {}", parent.id, parent.status)));

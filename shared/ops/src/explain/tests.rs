@@ -893,7 +893,7 @@ fn a_card_that_stopped_is_told_with_what_lets_it_go_on() {
             Status::Review,
             vec![event("claimed", 1_800, json!({}))],
             None,
-            "card t_0000caf1 is in review, and its task waits for that|hermes kanban complete t_0000caf1",
+            "card t_0000caf1 is in review, and its task waits for that|board complete t_0000caf1",
         ),
         (
             Status::Scheduled,
