@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::locks::{Inode, Kind, Lock};
-use super::proc::{self, Probe, Processes};
-use super::{Host, Split};
+use super::{Host, Split, proc};
 use base::snapshot::with_end;
 
 /// SQLite's dead-man switch: every process with a WAL board open holds a read lock on this byte of the `-shm`
@@ -53,14 +52,18 @@ impl Host {
         Split::Split { pids }
     }
 
-    /// Whether a process is a harness (`board run`). That opens the file which lies in the place of its board before it writes, at the
-    /// latest with its next heartbeat: it loses nothing, and without it nothing records how its command ends.
+    /// Whether a process is a harness (`board run`, `coord work`). That opens the file which lies in the place of its board before it
+    /// writes, at the latest with its next heartbeat: it loses nothing, and without it nothing records how its command ends.
     fn reopens(&self, pid: i64) -> bool {
-        let Probe::Present(process) = self.processes().probe(pid) else { return false };
-        let command = process.command.unwrap_or_default();
-        let mut words = command.split(' ');
-        let program = words.next().and_then(|word| Path::new(word).file_name());
-        program.is_some_and(|name| name == "board") && words.any(|word| word == "run")
+        let Ok(line) = fs::read(self.proc.join(pid.to_string()).join("cmdline")) else { return false };
+        let mut words = line.split(|byte| *byte == 0);
+        let program = words.next().and_then(|word| word.rsplit(|byte| *byte == b'/').next());
+        let subcommand: &[u8] = match program {
+            Some(b"board") => b"run",
+            Some(b"coord") => b"work",
+            _ => return false,
+        };
+        words.any(|word| word == subcommand)
     }
 
     fn split_now(&self, db: &Path) -> Split {

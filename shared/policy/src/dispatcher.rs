@@ -287,7 +287,10 @@ pub fn in_turn<'a>(
         let heard = |t: &Task| t.last_heartbeat_at.max(t.started_at);
         let is_alive = |t: &Task| heard(t).is_some_and(|at| is_within(at, now, PASSED_OVER));
         let is_busy = |card: &Detail| {
-            let is_its = |t: &&Task| t.id != card.task.id && t.assignee == card.task.assignee;
+            // What is for nobody may be its, too.
+            let is_its = |t: &&Task| {
+                t.id != card.task.id && (t.assignee.is_none() || t.assignee == card.task.assignee)
+            };
             card.task.assignee.is_some()
                 && rows.iter().filter(is_its).any(|t| t.status == Status::Running && is_alive(t))
         };
@@ -357,8 +360,8 @@ fn waits(
 /// Seconds after which ready work on a board without a dispatcher needs a person, where no worker of its profile is at work.
 pub const UNCLAIMED: i64 = 3_600;
 
-/// Who works on a task: of each one that is for no profile and runs or was claimed, and of those that have run for a profile for [`STALLED`]
-/// seconds.
+/// Who works on a task: of each one that is for no profile and runs or was claimed, of those that have run for a profile for [`STALLED`]
+/// seconds, and of all others where a ready task is for no profile.
 pub type Workers = BTreeMap<String, Worker>;
 
 /// The newest attempt at a task.
@@ -370,6 +373,8 @@ pub struct Worker {
     pub since: Time,
     /// A person was told that nothing is heard of its living worker, whatever beats for it.
     pub is_silent: bool,
+    /// It is of `board run`, which takes what is assigned to its profile alone.
+    pub is_harness: bool,
 }
 
 /// Looks at the newest attempts of such tasks. `started` as with [`passed_over`].
@@ -386,9 +391,10 @@ pub fn workers(
     let claimed = tasks_of(events, is_start);
     // The row of most running ones tells enough. `board run` beats for a command that does nothing, too.
     let is_fresh = |t: &Task| t.started_at.is_some_and(|at| is_within(at, now, STALLED - 1));
+    let has_nobodys = rows.iter().any(|t| t.status == Status::Ready && t.assignee.is_none());
     let is_meant = |t: &&Task| match &t.assignee {
-        Some(_) => t.status == Status::Running && !is_fresh(t),
-        None => t.status == Status::Running || claimed.contains(t.id.as_str()),
+        Some(_) if !has_nobodys => t.status == Status::Running && !is_fresh(t),
+        _ => t.status == Status::Running || claimed.contains(t.id.as_str()),
     };
     let all: Vec<String> = rows.iter().chain(started).filter(is_meant).map(|t| t.id.clone()).collect();
     if all.is_empty() {
@@ -399,7 +405,9 @@ pub fn workers(
 
 fn who_works_on(d: &Detail) -> Option<Worker> {
     let is_silent = needs_operator::told(d).and_then(needs_operator::key) == Some(SILENT);
-    d.newest_run().map(|run| Worker { profile: run.profile.clone(), since: run.started_at, is_silent })
+    let is_harness = d.is_beaten_for();
+    let run = d.newest_run()?;
+    Some(Worker { profile: run.profile.clone(), since: run.started_at, is_silent, is_harness })
 }
 
 /// Ready tasks of a board without a dispatcher that nobody has claimed for that long, while nobody claimed or worked on anything else of
@@ -433,10 +441,10 @@ pub fn unclaimed(
     };
     let is_left = |t: &&Task| {
         let is_new = is_within(t.created_at, now, UNCLAIMED - 1) || turned.contains(t.id.as_str());
-        // A worker of a profile takes what is assigned to that alone.
         let is_same = |o: &&Task| match t.assignee.as_deref() {
             Some(who) => may_be_of(o, who),
-            None => o.assignee.is_none() || workers.get(&o.id).is_some_and(|w| w.profile.is_none()),
+            // `board claim` takes what is for nobody, too.
+            None => o.assignee.is_none() || workers.get(&o.id).is_none_or(|w| !w.is_harness),
         };
         t.status == Status::Ready && t.claim_lock.is_none() && !is_new && !at_work.iter().any(is_same)
     };
@@ -782,13 +790,19 @@ mod tests {
         assert!(left(ready(9_000), &other(Status::Running, Some("sol")), &[]));
         assert!(!left(ready(9_000), &other(Status::Running, None), &[]), "any worker may be hers");
         let of_nobody = || row("t_00000001", Status::Ready, None, 9_000);
-        assert!(
-            left(of_nobody(), &other(Status::Running, Some("luna")), &[]),
-            "she takes what is hers alone"
-        );
-        assert!(!left(of_nobody(), &other(Status::Running, None), &[]));
+        assert!(!left(of_nobody(), &other(Status::Running, Some("luna")), &[]), "she may take it next");
+        let beside = |who: Option<&str>, is_harness: bool| {
+            let profile = Some("luna".to_owned());
+            let worker = Worker { profile, since: ago(60), is_silent: false, is_harness };
+            let rows = [&[of_nobody()], &other(Status::Running, who)[..]].concat();
+            unclaimed(&rows, &[], &[], &[("t_00000002".to_owned(), worker)].into(), NOW)
+                .contains("t_00000001")
+        };
+        assert!(beside(Some("luna"), true), "`board run` takes what is hers alone");
+        assert!(!beside(Some("luna"), false) && !beside(None, true));
         let works = |who: Option<&str>, since: i64, is_silent: bool| -> Workers {
-            let worker = Worker { profile: who.map(str::to_owned), since: ago(since), is_silent };
+            let worker =
+                Worker { profile: who.map(str::to_owned), since: ago(since), is_silent, is_harness: false };
             [("t_00000002".to_owned(), worker)].into()
         };
         let by = |who: Option<&str>, since: i64| {
@@ -851,7 +865,9 @@ mod tests {
         let attempt =
             |id: i64, profile: &str, began: i64| Run { started_at: ago(began), ..run(id, profile, None) };
         d.runs = vec![attempt(2, "luna", 60), attempt(1, "nova", 9_000)];
-        let works = |is_silent| Some(Worker { profile: Some("luna".into()), since: ago(60), is_silent });
+        let works = |is_silent| {
+            Some(Worker { profile: Some("luna".into()), since: ago(60), is_silent, is_harness: false })
+        };
         assert_eq!(who_works_on(&d), works(false));
         let told = |over: bool| {
             let word = serde_json::json!({"by": "heal", "key": SILENT, "watchbill": {"because": "x"}});

@@ -72,6 +72,8 @@ pub(crate) enum Stopped {
     Asks,
     /// It is in review.
     Review,
+    /// Its release was undone.
+    Undone,
     /// It was scheduled outside Watchbill.
     Parked,
     /// It is assigned to a person: no worker takes it.
@@ -284,17 +286,15 @@ impl Facts {
         let is_long = || self.now.since(turn().unwrap_or(card.task.created_at)) >= self.patience;
         // Without a place to work the program `board` schedules what its worker requeued, and releases it in its turn.
         let is_held = || authorship::our_hold(card).is_some();
-        // Once that is undone, no watcher does.
-        let is_parked = || {
-            let by_hand = |e: &Event| e.by() != Some(authorship::HAND);
-            authorship::parked(card).is_some_and(by_hand) || authorship::undone(card).is_some()
-        };
+        let is_parked = || authorship::parked(card).is_some_and(|e| e.by() != Some(authorship::HAND));
         let is_untaken = || needs_operator::untaken(card, self.now, self.patience).is_some();
         let why = match card.task.status {
             Status::Ready if self.instead.is_some() && is_untaken() => Stopped::Given,
             Status::Blocked if needs_operator::is_asking(card) => Stopped::Asks,
             // Hermes may have a reviewer for it.
             Status::Review if is_long() => Stopped::Review,
+            // Once its release is undone, no watcher releases it.
+            Status::Scheduled if authorship::undone(card).is_some() => Stopped::Undone,
             Status::Scheduled if is_parked() && !is_held() => Stopped::Parked,
             Status::Scheduled if self.no_orchestrator.is_some() => Stopped::NoOrchestrator,
             // While one tries it again, nothing is better yet.
@@ -372,7 +372,8 @@ impl Facts {
 
     /// Its open card, where its orchestrator has worked on it for too long, or a person was told of that worker; and since when it does.
     pub(crate) fn lasting_card(&self) -> Option<(&Detail, Time)> {
-        let card = self.open_card().filter(|card| card.task.status == Status::Running)?;
+        let card = if self.is_card() { Some(&self.detail) } else { self.open_card() };
+        let card = card.filter(|card| card.task.status == Status::Running)?;
         let began = card.current_run().map(|run| run.started_at).or(card.task.started_at)?;
         let is_long = self.now.since(began) >= self.patience.saturating_mul(DECIDING);
         (is_long || needs_operator::told(card).is_some()).then_some((card, began))

@@ -168,6 +168,9 @@ fn unanswered(f: &Facts, card: &Detail, why: Stopped, stand: Stand) -> Stand {
     let why_not = match why {
         Stopped::Asks => format!("card {id} waits for a person{}", reason()),
         Stopped::Review => format!("card {id} is in review, and its task waits for that"),
+        Stopped::Undone => {
+            format!("the release of card {id} was undone by hand, so no watcher releases it")
+        }
         Stopped::Parked => {
             format!("card {id} was scheduled outside Watchbill, and nobody takes it before that ends")
         }
@@ -570,7 +573,7 @@ fn scheduled(f: &Facts) -> Stand {
         }
         let when = e.map_or_else(String::new, |e| format!(" {}", f.ago(e.at)));
         let reason = e.and_then(|e| text(e, "reason")).map_or_else(String::new, |r| format!(": {r}"));
-        if f.is_card() && e.is_some_and(|e| e.by() == Some(HAND)) {
+        if f.is_card() && f.undone().is_none() && e.is_some_and(|e| e.by() == Some(HAND)) {
             return Stand::new(Kind::Waits, format!("queued{when}{reason}"))
                 .more(Some("synthesize-distress releases it in its turn".into()));
         }

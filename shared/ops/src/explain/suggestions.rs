@@ -375,7 +375,7 @@ fn go_on(all: &mut Commands, f: &Facts, card: &Detail, why: Stopped) {
             all.add("answer its card, and let that go on", remedy::answer(hand, &id, f.own_board))
         }
         Stopped::Review => all.add("accept its card", accepted(f, &id)),
-        Stopped::Parked => all.add("let its card go on", format!("{hand} unblock {id}")),
+        Stopped::Parked | Stopped::Undone => all.add("let its card go on", format!("{hand} unblock {id}")),
         Stopped::Given => {
             let to = shell_word(f.instead.as_deref().unwrap_or(remedy::PROFILE));
             all.add("let an orchestrator decide instead", format!("{hand} reassign {id} {to}"));

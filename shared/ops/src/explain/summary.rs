@@ -342,21 +342,14 @@ impl Summary {
             unknown: unknown.iter().map(|u| quote::line(u, MAX_LINE)).collect(),
             counts,
         };
-        let asked: BTreeSet<&str> = facts
-            .iter()
-            .filter(|f| !f.is_card() && !f.is_over())
-            .filter_map(|f| Some(f.open_card()?.task.id.as_str()))
-            .collect();
-        // A card is told with the task it is about. Where that is over, an orchestrator that does not end keeps its place from other cards.
-        let is_told = |f: &&Facts| {
-            let task = &f.detail.task;
-            !f.is_card() || (task.status == Status::Running && !asked.contains(task.id.as_str()))
-        };
-        for f in facts.iter().filter(is_told) {
+        let mut told_cards = BTreeSet::new();
+        for f in facts.iter().filter(|f| !f.is_card()) {
             let (kind, entry) = entry(f, since);
             match kind {
-                Kind::NeedsPerson => s.needs_you.push(entry),
-                _ if f.is_card() => {}
+                Kind::NeedsPerson => {
+                    told_cards.extend(f.open_card().map(|card| card.task.id.as_str()));
+                    s.needs_you.push(entry);
+                }
                 // That nobody dispatches is told once, of the board.
                 Kind::Waits
                     if entry.status == Status::Ready && entry.until.is_none() && f.open_card().is_none() =>
@@ -373,6 +366,11 @@ impl Summary {
                 Kind::Fine | Kind::Over => {}
             }
         }
+        // A card is told with the task it is about. Where that tells nothing, an orchestrator that does not end keeps a place from other cards.
+        let is_left =
+            |f: &&Facts| f.detail.task.status == Status::Running && !told_cards.contains(&*f.detail.task.id);
+        let cards = facts.iter().filter(|f| f.is_card()).filter(is_left).map(|f| entry(f, since));
+        s.needs_you.extend(cards.filter(|(kind, _)| *kind == Kind::NeedsPerson).map(|(_, entry)| entry));
         for list in [&mut s.needs_you, &mut s.waiting, &mut s.healed, &mut s.left_alone] {
             list.sort_by(|a, b| (a.since, &a.task).cmp(&(b.since, &b.task)));
         }

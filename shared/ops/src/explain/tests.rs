@@ -909,9 +909,15 @@ fn a_card_that_stopped_is_told_with_what_lets_it_go_on() {
                 event("watchbill_undone", 60, json!({"by": "undo"})),
             ],
             None,
-            "card t_0000caf1 was scheduled outside Watchbill, and nobody takes it before that ends|hermes kanban unblock t_0000caf1",
+            "the release of card t_0000caf1 was undone by hand, so no watcher releases it|hermes kanban unblock t_0000caf1",
         ),
         (Status::Scheduled, vec![held()], None, ""),
+        (
+            Status::Scheduled,
+            vec![held(), event("watchbill_undone", 1, json!({"by": "undo"}))],
+            None,
+            "the release of card t_0000caf1 was undone by hand, so no watcher releases it|hermes kanban unblock t_0000caf1",
+        ),
         (
             Status::Scheduled,
             vec![held()],
@@ -1587,7 +1593,14 @@ mod summary {
         assert_eq!(needs(vec![card(Status::Running)]), ["t_0000caf1"]);
         let mut asks = task(Status::Blocked, vec![event("gave_up", 60, json!({}))]);
         asks.card = Some(card(Status::Running).detail);
-        assert_eq!(needs(vec![card(Status::Running), asks]), Vec::<String>::new(), "told with its task");
+        assert_eq!(needs(vec![card(Status::Running), asks.clone()]), ["t_0000caf1"], "its task only waits");
+        let mut works = card(Status::Running);
+        (works.takes, works.detail.task.started_at) = (Vec::new(), Some(ago(4 * 1_800)));
+        assert_eq!(needs(vec![works.clone()]), ["t_0000caf1"], "however it beats");
+        asks.card = Some(works.detail.clone());
+        assert_eq!(needs(vec![works.clone(), asks]), ["t_00000001"], "told with its task");
+        works.detail.task.started_at = Some(ago(4 * 1_800 - 1));
+        assert_eq!(needs(vec![works]), Vec::<String>::new());
     }
 
     #[test]

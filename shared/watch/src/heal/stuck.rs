@@ -347,8 +347,7 @@ impl Rules<'_> {
     /// A ready row that Hermes' respawn guard holds for ever because of a word in its failure text (#73369, #117009).
     pub(super) fn jammed(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
-        // Nothing but a dispatcher of Hermes asks that guard.
-        if self.seen.own_board || !hermes::is_guard_jammed(d) {
+        if !hermes::is_guard_jammed(d) {
             return Verdict::Fine;
         }
         if let Some(card) = d.cards.first() {

@@ -1078,8 +1078,6 @@ fn the_guards_jam() {
     says(jammed("the author left"), "clear guard-jam");
     says(jammed("pid 17 not alive"), "");
     says(jammed("HTTP 401: invalid api key"), "- held by Hermes' guard for a reason: credential");
-    let own = Seen { own_board: true, ..seen(vec![jammed("HTTP 401: invalid api key")]) };
-    assert_eq!(line(&decide(&own, &pass(), &config())), "", "no dispatcher of Hermes asks its guard there");
     says(
         with!(jammed("pid 429 not alive"), |t| t.log = ended(Cause::Quota)),
         "- held by Hermes' guard, and its log",

@@ -123,7 +123,16 @@ impl<'a> Rules<'a> {
             }
             Status::Review => {
                 let what = format!("card {} is in review, and its task waits for that", d.task.id);
-                self.tell_once(d, "card-review", &what, &self.verb(&["complete", &id_word(&d.task.id)]));
+                // Hermes 0.19 completes none of these.
+                let accept = match self.seen.own_board {
+                    true => self.verb(&["complete", &id_word(&d.task.id)]),
+                    false => {
+                        let seen = self.seen;
+                        let flags = ::card::board_flags(seen.slug.as_deref(), seen.switched, &seen.db);
+                        ::card::with_flags("board complete", &id_word(&d.task.id), &flags)
+                    }
+                };
+                self.tell_once(d, "card-review", &what, &accept);
             }
             _ => {}
         }
