@@ -64,8 +64,20 @@ fn profiles(home: &Home, provider: &Provider) {
     home.profile("sol", &provider.mode("ok"));
 }
 
-/// A home in which every task of [`ENDS`] has been started once.
+/// A home in which every task of [`ENDS`] has been started once, and its worker has ended. Where many of its processes begin and end at
+/// once, Hermes 0.19 may split its own board, and loses what it wrote: such a home is made anew.
 fn started() -> Option<(Home, Provider, Vec<String>)> {
+    for _ in 0..3 {
+        let (home, provider, tasks) = start()?;
+        home.await_workers();
+        let lost = tasks.iter().find(|task| !home.way(task).starts_with("created claimed spawned"));
+        let Some(lost) = lost else { return Some((home, provider, tasks)) };
+        eprintln!("Hermes lost what it wrote of {lost}: {}", home.kinds(lost));
+    }
+    panic!("Hermes lost what it wrote three times");
+}
+
+fn start() -> Option<(Home, Provider, Vec<String>)> {
     let mut home = Home::new()?;
     let provider = Provider::new(&home);
     profiles(&home, &provider);
