@@ -267,6 +267,13 @@ impl Event {
         self.payload.get("by")?.as_str()
     }
 
+    /// The worker of a claim that names its pid and its start; whether it blocked the task is not told here.
+    pub fn recorded_worker(&self) -> Option<Recorded> {
+        let trail = self.trail()?;
+        let birth = serde_json::from_value(trail.get("birth")?.clone()).ok()?;
+        Some(Recorded { run: self.run, pid: trail.get("pid")?.as_i64()?, birth, has_blocked: false })
+    }
+
     /// Our own part of the payload.
     pub fn trail(&self) -> Option<&Value> {
         self.payload.get("watchbill")
@@ -511,11 +518,9 @@ impl Detail {
     pub fn recorded(&self) -> Vec<Recorded> {
         let claims = self.events.iter().filter(|e| e.kind == EventKind::Claimed);
         let recorded = |e: &Event| {
-            let trail = e.trail()?;
-            let birth = serde_json::from_value(trail.get("birth")?.clone()).ok()?;
             let run = self.runs.iter().find(|r| Some(r.id) == e.run);
             let has_blocked = run.is_some_and(|r| r.outcome.as_deref() == Some("blocked"));
-            Some(Recorded { run: e.run, pid: trail.get("pid")?.as_i64()?, birth, has_blocked })
+            Some(Recorded { has_blocked, ..e.recorded_worker()? })
         };
         claims.filter_map(recorded).collect()
     }

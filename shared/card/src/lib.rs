@@ -18,6 +18,7 @@ use base::names::{is_task_id, may_be_task_id};
 use base::quote;
 pub use base::quote::shell_word;
 pub use board::title::{KEY, PREFIX, blocker_in, guess_title, is_card_title, read_title};
+use board::{BoardId, discover};
 
 /// How the key of an incident's card begins: one card for many sources.
 pub const INCIDENT_KEY: &str = "distress:incident:";
@@ -62,6 +63,13 @@ pub fn board_flags(slug: Option<&str>, switched: bool, db: &str) -> String {
         Some(slug) => format!(" --board {}", shell_word(slug)),
         None => format!(" --db {}", shell_word(db)),
     }
+}
+
+/// Both for a board. `by_file`: commands find it by its file alone.
+pub fn hand_and_flags(id: &BoardId, own_board: bool, by_file: bool) -> (String, String) {
+    let (slug, db) = (id.slug.as_deref().filter(|_| !by_file), id.address());
+    let switched = discover::is_switched_from(id);
+    (hand(own_board, slug, switched, &db), board_flags(slug, switched, &db))
 }
 
 /// What tells a command that no flag follows.

@@ -83,10 +83,12 @@ impl Host {
         let mut doubt = None;
         for pid in suspects {
             match self.open_files(pid) {
-                Ok(files) if files.iter().any(|(_, target)| board.lost.contains(target)) => {
-                    pids.extend(Some(pid).filter(|pid| !self.reopens(*pid)));
+                Ok(files) => {
+                    let is_lost = files.iter().any(|(_, target)| board.lost.contains(target));
+                    if is_lost && !self.reopens(pid) {
+                        pids.push(pid);
+                    }
                 }
-                Ok(_) => {}
                 Err(e) if pid > 0 && proc::vanished(&e) => {}
                 Err(_) if !locks.iter().any(|l| l.pid == pid && board.may_be_elsewhere(l)) => {}
                 Err(e) => doubt = Some(format!("{}: files of pid {pid}: {e}", db.display())),

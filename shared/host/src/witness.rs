@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use super::{Ask, Freed, Frozen, Host, HostFacts, Look, Orphan, Proof, Recheck, Target, freezer, host_facts};
+use super::{
+    Ask, AtWork, Freed, Frozen, Host, HostFacts, Look, Orphan, Proof, Recheck, Target, freezer, host_facts,
+};
 use base::reason::Reason;
 
 /// Who can be asked about processes; the real one reads `/proc`.
@@ -20,6 +22,10 @@ pub trait Witness {
     /// Looks once more, just before the board is changed: whether these workers still are gone, and who works on these
     /// tasks.
     fn recheck(&self, proofs: &[Option<Proof>], freed: &[Freed<'_>]) -> Recheck;
+    /// Who works on these tasks, in that order.
+    fn at_work(&self, freed: &[Freed<'_>]) -> Vec<Option<AtWork>> {
+        self.recheck(&[], freed).at_work
+    }
     /// Seconds since this machine was started, now; `None` where nobody can tell.
     fn boot_clock(&self) -> Option<i64> {
         None

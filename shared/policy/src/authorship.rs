@@ -187,6 +187,11 @@ pub fn our_hold(d: &Detail) -> Option<(&Event, &Value)> {
     Some((newest, newest.trail().filter(|_| ours)?.get("hold")?))
 }
 
+/// Whether the program `board` queued a card: it writes no hold, and `synthesize-distress` releases the card in its turn.
+pub fn is_queued_by_board(d: &Detail) -> bool {
+    d.task.is_card() && parked(d).is_some_and(|e| e.by() == Some(HAND))
+}
+
 /// When a hold that a watcher wrote ends; `None` where it names no end.
 pub fn end_in(hold: &Value) -> Option<Time> {
     hold.get("until").and_then(Value::as_i64).map(Time)

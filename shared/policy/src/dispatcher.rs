@@ -283,18 +283,7 @@ pub fn in_turn<'a>(
     let late: Vec<(&Detail, i64)> =
         cards.filter_map(|card| Some((card, late(card, now, ask.patience, ask.since)?))).collect();
     if board.is_own() {
-        // Its worker takes one card after the other, and beats or began lately.
-        let heard = |t: &Task| t.last_heartbeat_at.max(t.started_at);
-        let is_alive = |t: &Task| heard(t).is_some_and(|at| is_within(at, now, PASSED_OVER));
-        let is_busy = |card: &Detail| {
-            // What is for nobody may be its, too.
-            let is_its = |t: &&Task| {
-                t.id != card.task.id && (t.assignee.is_none() || t.assignee == card.task.assignee)
-            };
-            card.task.assignee.is_some()
-                && rows.iter().filter(is_its).any(|t| t.status == Status::Running && is_alive(t))
-        };
-        let in_turn = late.iter().filter(|(card, _)| is_busy(card));
+        let in_turn = late.iter().filter(|(card, _)| is_taker_busy(card, rows, now));
         return Ok(in_turn.map(|(card, _)| card.task.id.clone()).collect());
     }
     let Some(longest) = late.iter().map(|(_, waited)| *waited).max() else {
@@ -304,6 +293,16 @@ pub fn in_turn<'a>(
     let started = started(board, rows, &events)?;
     let waits = |(card, waited): &(&Detail, i64)| waits(card, runtime, rows, &started, &events, now, *waited);
     Ok(late.iter().filter(|late| waits(late)).map(|(card, _)| card.task.id.clone()).collect())
+}
+
+/// Whether the worker that takes a card on a board without a dispatcher works on another task: it takes one after the other.
+fn is_taker_busy(card: &Detail, rows: &[Task], now: Time) -> bool {
+    let heard = |t: &Task| t.last_heartbeat_at.max(t.started_at);
+    let is_at_work =
+        |t: &Task| t.status == Status::Running && heard(t).is_some_and(|at| is_within(at, now, PASSED_OVER));
+    // What is for nobody may be its, too.
+    let is_its = |t: &Task| t.assignee.is_none() || t.assignee == card.task.assignee;
+    card.task.assignee.is_some() && rows.iter().any(|t| t.id != card.task.id && is_its(t) && is_at_work(t))
 }
 
 /// Tasks that were claimed by these events and are not among the open ones any more.
@@ -769,6 +768,31 @@ mod tests {
             second,
             "that makes nothing new"
         );
+    }
+
+    #[test]
+    fn a_card_waits_for_a_worker_that_is_busy_with_another_task() {
+        let of = |id: &str, status: Status, who: Option<&str>, heard: i64| {
+            let mut d = detail(id, status);
+            (d.task.assignee, d.task.last_heartbeat_at) = (who.map(str::to_owned), Some(ago(heard)));
+            d
+        };
+        let busy =
+            |card: &Detail, other: Detail| is_taker_busy(card, &[card.task.clone(), other.task.clone()], NOW);
+        let card = of("t_0000caf1", Status::Ready, Some("tuesday"), 60);
+        let runs = |who: Option<&str>, heard: i64| of("t_0000caf2", Status::Running, who, heard);
+        assert!(
+            busy(&card, runs(Some("tuesday"), PASSED_OVER))
+                && !busy(&card, runs(Some("tuesday"), PASSED_OVER + 1))
+        );
+        assert!(busy(&card, runs(None, 60)), "what is for nobody may be its");
+        assert!(!busy(&card, runs(Some("luna"), 60)));
+        assert!(!busy(&card, of("t_0000caf2", Status::Blocked, Some("tuesday"), 60)));
+        assert!(
+            !busy(&card, of("t_0000caf1", Status::Running, Some("tuesday"), 60)),
+            "another task than itself"
+        );
+        assert!(!busy(&of("t_0000caf1", Status::Ready, None, 60), runs(None, 60)));
     }
 
     #[test]

@@ -62,6 +62,11 @@ pub fn answer(hand: &str, id: &str, own_board: bool) -> String {
     format!("{} && {hand} unblock {id}", comment(hand, id, YOUR_ANSWER, own_board))
 }
 
+/// The command that accepts a task in review. `flags`: what names the board to our programs. Hermes 0.19 completes none of these itself.
+pub fn accept(hand: &str, id: &str, own_board: bool, flags: &str) -> String {
+    if own_board { format!("{hand} complete {id}") } else { card::with_flags("board complete", id, flags) }
+}
+
 /// The command that brings a task out of triage, with the arguments of [`comment`]. Hermes' own asks a model what is to be done; on a
 /// board of `board init` nobody but a person goes on with it, so they answer as they would a blocked one.
 pub fn out_of_triage(hand: &str, id: &str, own_board: bool) -> String {

@@ -94,7 +94,7 @@ pub(super) fn works_on(
     let begun: BTreeSet<&str> = begun.collect();
     let tasks: BTreeSet<&str> = tasks.iter().map(|t| t.id.as_str()).collect();
     let asked: Vec<Freed<'_>> = tasks.iter().map(|task| Freed::named(task)).collect();
-    let named = tasks.iter().zip(host.recheck(&[], &asked).at_work);
+    let named = tasks.iter().zip(host.at_work(&asked));
     let named = named.filter(|(task, process)| process.is_some() || begun.contains(*task));
     let named = board.look(&named.map(|(task, _)| (*task).to_owned()).collect::<Vec<_>>())?;
     let asked: Vec<Freed<'_>> = named.iter().map(Detail::freed).collect();

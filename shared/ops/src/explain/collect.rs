@@ -578,9 +578,7 @@ fn look(
     let (id, Set { config, now, by_file, .. }) = (site.id(), site.set());
     let (paused, wedged) = (site.paused(), site.wedged());
     let patience = seconds(config.routing.unclaimed);
-    let slug = id.slug.as_deref().filter(|_| !by_file);
-    let switched = discover::is_switched_from(id);
-    let flags = card::board_flags(slug, switched, &id.address());
+    let (hand, flags) = card::hand_and_flags(id, own_board, by_file);
     site.look(&mut *board, |world| {
         let lately = world.board.events(now.plus(-TICKED), MAX_TICKS)?;
         let mut runtime = dispatcher::runtime(world, &lately, now);
@@ -620,7 +618,7 @@ fn look(
         let providers: Arc<[(String, Id)]> =
             routing.profiles.iter().map(|(name, profile)| (name.clone(), profile.id())).collect();
         let woke = clock::woke(world, now);
-        let (name, hand) = (id.name(), card::hand(own_board, slug, switched, &id.address()));
+        let name = id.name();
         let mut all = Vec::new();
         for (d, reading) in details {
             all.push(Facts {
@@ -756,7 +754,7 @@ fn lives(
 fn still_at_work(world: &World<'_>, rows: &[Task]) -> BTreeSet<String> {
     let begun = rows.iter().filter(|t| t.status == Status::Ready && t.started_at.is_some());
     let asked: Vec<Freed<'_>> = begun.map(|t| Freed::named(&t.id)).collect();
-    let found = world.host.recheck(&[], &asked).at_work;
+    let found = world.host.at_work(&asked);
     asked.iter().zip(found).filter(|(_, p)| p.is_some()).map(|(f, _)| f.task.to_owned()).collect()
 }
 
@@ -770,7 +768,7 @@ fn outlived_by(world: &World<'_>, details: &[(Detail, Reading)]) -> BTreeMap<Str
         let process = process.filter(|p| p.is_worker)?;
         Some((freed.task.to_owned(), process.pid))
     };
-    freed.iter().zip(world.host.recheck(&[], &freed).at_work).filter_map(worker).collect()
+    freed.iter().zip(world.host.at_work(&freed)).filter_map(worker).collect()
 }
 
 /// When a running attempt began that has waited for the first answer of its provider ever since, for longer than that takes.

@@ -11,7 +11,7 @@ use base::count::things;
 use base::registry::{HEAL, NAMES, ROUTE_BLOCKED, SYNTHESIZE_DISTRESS};
 use base::time::{Time, words};
 use board::{Comment, Detail, Event, EventKind, Rule, Run, Status, StepAction, hermes};
-use policy::authorship::{self, HAND, cause_in, end_in, is_ours, our_hold};
+use policy::authorship::{self, cause_in, end_in, is_ours, our_hold};
 use policy::needs_operator;
 use policy::remedy::{self, Lacking};
 use policy::runtime::Dispatcher;
@@ -573,7 +573,7 @@ fn scheduled(f: &Facts) -> Stand {
         }
         let when = e.map_or_else(String::new, |e| format!(" {}", f.ago(e.at)));
         let reason = e.and_then(|e| text(e, "reason")).map_or_else(String::new, |r| format!(": {r}"));
-        if f.is_card() && f.undone().is_none() && e.is_some_and(|e| e.by() == Some(HAND)) {
+        if authorship::is_queued_by_board(&f.detail) && f.undone().is_none() {
             return Stand::new(Kind::Waits, format!("queued{when}{reason}"))
                 .more(Some("synthesize-distress releases it in its turn".into()));
         }

@@ -94,7 +94,7 @@ pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
             "running, and its worker is gone".to_owned()
         }
         Status::Ready if is_nobodys() => "ready for nobody".to_owned(),
-        Status::Todo if !f.detail.parents.is_empty() && is_passed_over_in_todo(f, stand) => {
+        Status::Todo if is_passed_over_in_todo(f, stand) => {
             "in todo, and what it waits for is done".to_owned()
         }
         _ => return None,
@@ -112,9 +112,7 @@ pub(super) fn marked(f: &Facts, stand: &Stand) -> Option<Stand> {
         Status::Running if f.life == Some(Life::Gone) && f.now.since(heard(f)) >= TICKED => {
             "running, and its worker is gone"
         }
-        Status::Todo if !f.detail.parents.is_empty() && is_passed_over_in_todo(f, stand) => {
-            "in todo, and what it waits for is done"
-        }
+        Status::Todo if is_passed_over_in_todo(f, stand) => "in todo, and what it waits for is done",
         _ => return None,
     };
     f.is_marked().then(|| instead(stand, by_mark(stands)))
@@ -122,7 +120,8 @@ pub(super) fn marked(f: &Facts, stand: &Stand) -> Option<Stand> {
 
 /// On a board without a dispatcher heal makes a task ready whose parents are done: it did not for two hours.
 fn is_passed_over_in_todo(f: &Facts, stand: &Stand) -> bool {
-    let is_free = f.detail.parents.iter().all(|p| p.status.frees_children());
+    let parents = &f.detail.parents;
+    let is_free = !parents.is_empty() && parents.iter().all(|p| p.status.frees_children());
     f.own_board && stand.kind == Kind::Fine && is_free && f.now.since(f.since()) >= PASSED_OVER
 }
 

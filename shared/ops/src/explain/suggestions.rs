@@ -266,7 +266,7 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
         Status::Review => {
             let show = |id: &str| format!("{hand} show {id}");
             all.push("read what is to be reviewed", show(&id), Some(Together::Loop(show(EACH))));
-            all.add("accept it", accepted(f, &id));
+            all.add("accept it", remedy::accept(&f.hand, &id, f.own_board, &f.flags));
         }
         // No worker takes it before that ends.
         Status::Ready if f.own_board && f.outlived_by.is_some() => {}
@@ -362,11 +362,6 @@ fn at_work(all: &mut Commands, f: &Facts) {
     }
 }
 
-/// The command that accepts a task in review. Hermes 0.19 completes none of these.
-fn accepted(f: &Facts, id: &str) -> String {
-    if f.own_board { format!("{} complete {id}", f.hand) } else { with_flags("board complete", id, &f.flags) }
-}
-
 /// What lets its card go on.
 fn go_on(all: &mut Commands, f: &Facts, card: &Detail, why: Stopped) {
     let (id, hand) = (task_word(&card.task.id), &f.hand);
@@ -374,7 +369,7 @@ fn go_on(all: &mut Commands, f: &Facts, card: &Detail, why: Stopped) {
         Stopped::Asks => {
             all.add("answer its card, and let that go on", remedy::answer(hand, &id, f.own_board))
         }
-        Stopped::Review => all.add("accept its card", accepted(f, &id)),
+        Stopped::Review => all.add("accept its card", remedy::accept(&f.hand, &id, f.own_board, &f.flags)),
         Stopped::Parked | Stopped::Undone => all.add("let its card go on", format!("{hand} unblock {id}")),
         Stopped::Given => {
             let to = shell_word(f.instead.as_deref().unwrap_or(remedy::PROFILE));

@@ -14,7 +14,7 @@ use board::several_hosts::{log_is_on, shown};
 use board::{Attended, Detail, Event, EventKind, HOST_LEASE, Neighbour, Rule, Status, Task, claim_host};
 use config::span::seconds;
 use config::{HostGone, HostKeys};
-use host::{Freed, Look, Recorded};
+use host::{Freed, Look};
 use policy::said::{Kind, Said};
 use policy::{Stuck, World};
 
@@ -42,7 +42,7 @@ pub(super) fn held_elsewhere<'t>(world: &World<'_>, rows: &'t [Task]) -> BTreeSe
     let held: Vec<&Task> =
         rows.iter().filter(|t| is_held(t, now, &|host| world.host.is_here(host))).collect();
     let asked: Vec<Freed<'_>> = held.iter().map(|t| Freed::named(&t.id)).collect();
-    let at_work = world.host.recheck(&[], &asked).at_work;
+    let at_work = world.host.at_work(&asked);
     held.iter().zip(at_work).filter(|(_, process)| process.is_none()).map(|(t, _)| t.id.as_str()).collect()
 }
 
@@ -57,18 +57,17 @@ pub(super) fn is_held(t: &Task, now: Time, is_here: &dyn Fn(&str) -> bool) -> bo
 /// came back.
 pub(super) fn left_here(world: &World<'_>, d: &Detail) -> Option<i64> {
     let claimed_here = |e: &Event| {
-        let claim = e.trail().filter(|_| e.kind == EventKind::Claimed && e.run != d.task.current_run)?;
-        let lock = e.payload.get("lock")?.as_str().filter(|lock| world.host.is_here(claim_host(lock)));
-        let (_, pid) = (lock?, claim.get("pid")?.as_i64()?);
-        let birth = serde_json::from_value(claim.get("birth")?.clone()).ok()?;
-        Some(((e.run?, pid), Recorded { run: e.run, pid, birth, has_blocked: false }))
+        let is_earlier = e.kind == EventKind::Claimed && e.run != d.task.current_run;
+        let is_here = is_earlier && world.host.is_here(claim_host(e.payload.get("lock")?.as_str()?));
+        let worker = e.recorded_worker().filter(|_| is_here)?;
+        Some(((e.run?, worker.pid), worker))
     };
     let (workers, recorded): (Vec<_>, Vec<_>) = d.events.iter().filter_map(claimed_here).unzip();
     if recorded.is_empty() || d.task.status != Status::Running {
         return None;
     }
     let asked = Freed { task: &d.task.id, workers: workers.into(), recorded: recorded.as_slice().into() };
-    let at_work = world.host.recheck(&[], &[asked]).at_work.into_iter().flatten().next()?;
+    let at_work = world.host.at_work(&[asked]).into_iter().flatten().next()?;
     recorded.iter().any(|r| r.pid == at_work.pid).then_some(at_work.pid)
 }
 

@@ -444,19 +444,13 @@ impl Rules<'_> {
     /// Ends a watcher's hold when it is over. Any other schedule is a decision outside Watchbill.
     pub(super) fn held(&self, t: &TaskSeen) -> Verdict {
         let d = &t.detail;
-        let in_turn = || Verdict::Leave("a card that waits its turn; synthesize-distress releases it".into());
-        let Some((event, hold)) = authorship::our_hold(d) else {
-            // The program `board` writes no hold.
-            let is_queued = authorship::parked(d).is_some_and(|e| e.by() == Some(authorship::HAND));
-            return if is_queued && d.task.is_card() {
-                in_turn()
-            } else {
-                Verdict::Leave("scheduled outside Watchbill".into())
-            };
-        };
-        if waits_its_turn(d) {
-            return in_turn();
+        let hold = authorship::our_hold(d);
+        if authorship::is_queued_by_board(d) || (hold.is_some() && waits_its_turn(d)) {
+            return Verdict::Leave("a card that waits its turn; synthesize-distress releases it".into());
         }
+        let Some((event, hold)) = hold else {
+            return Verdict::Leave("scheduled outside Watchbill".into());
+        };
         let held_at = self.held_at(d, event);
         let until = self.hold_ends(d, event, hold);
         if self.seen.now < until {

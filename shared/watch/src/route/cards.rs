@@ -18,6 +18,7 @@ use config::span::seconds;
 use policy::authorship::{self, HAND, our_hold, was_given};
 use policy::cards::identity::{is_incident, is_ours, named, since_card, speaks_for};
 use policy::cards::session;
+use policy::remedy;
 use policy::routing::moving::Why;
 
 /// Seconds an incident's card stays open after the last task joined it: the next one may come yet.
@@ -123,15 +124,9 @@ impl<'a> Rules<'a> {
             }
             Status::Review => {
                 let what = format!("card {} is in review, and its task waits for that", d.task.id);
-                // Hermes 0.19 completes none of these.
-                let accept = match self.seen.own_board {
-                    true => self.verb(&["complete", &id_word(&d.task.id)]),
-                    false => {
-                        let seen = self.seen;
-                        let flags = ::card::board_flags(seen.slug.as_deref(), seen.switched, &seen.db);
-                        ::card::with_flags("board complete", &id_word(&d.task.id), &flags)
-                    }
-                };
+                let seen = self.seen;
+                let flags = ::card::board_flags(seen.slug.as_deref(), seen.switched, &seen.db);
+                let accept = remedy::accept(&self.hand(), &id_word(&d.task.id), seen.own_board, &flags);
                 self.tell_once(d, "card-review", &what, &accept);
             }
             _ => {}

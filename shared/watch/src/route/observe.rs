@@ -120,7 +120,7 @@ fn outliving(
         return BTreeMap::new();
     }
     let steady = clock::steady_since(world, pass);
-    let found = world.host.recheck(&[], &freed).at_work;
+    let found = world.host.at_work(&freed);
     let worker = |(freed, process): (&Freed<'_>, Option<host::AtWork>)| {
         let process = process.filter(|p| p.is_worker)?;
         let d = tasks.iter().find(|d| d.task.id == freed.task)?;

@@ -535,7 +535,7 @@ impl State {
     /// Whether a process of a host works on a task.
     fn is_at_work(&self, host: usize, seen: &Detail) -> bool {
         let here = world::Here { state: self, host };
-        here.recheck(&[], &[seen.freed()]).at_work.into_iter().flatten().any(|p| p.is_worker)
+        here.at_work(&[seen.freed()]).into_iter().flatten().any(|p| p.is_worker)
     }
 
     fn beats(&mut self, run: i64, without: Option<Mutant>) -> bool {

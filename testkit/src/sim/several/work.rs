@@ -398,7 +398,7 @@ fn claim(night: &Night, host: usize, slot: usize) {
 /// Whether a process of a host works on a task.
 fn is_at_work(night: &Night, host: usize, seen: &Detail) -> bool {
     let here = Here { night, host };
-    here.recheck(&[], &[seen.freed()]).at_work.into_iter().flatten().any(|p| p.is_worker)
+    here.at_work(&[seen.freed()]).into_iter().flatten().any(|p| p.is_worker)
 }
 
 fn take(night: &Night, (host, slot): (usize, usize), seen: &Detail, (opened, at): (i64, Time)) {

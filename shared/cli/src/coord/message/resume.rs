@@ -75,10 +75,7 @@ impl Coord<'_> {
         let id = self.hand.board.id();
         let by_file =
             self.hand.common.by_file() || discover::is_elsewhere(id, discover::root(None, &env).as_deref());
-        let slug = id.slug.as_deref().filter(|_| !by_file);
-        let switched = discover::is_switched_from(id);
-        let flags = card::board_flags(slug, switched, &id.address());
-        let hand = card::hand(self.hand.board.is_own(), slug, switched, &id.address());
+        let (hand, flags) = card::hand_and_flags(id, self.hand.board.is_own(), by_file);
         let task = card::task_word(&m.task);
         let mut all = Vec::new();
         if m.waits {
