@@ -199,6 +199,13 @@ fn a_configuration_that_is_refused_or_shared_is_told() {
     has(&report, "config-invalid", &["error |", "watchbill.toml:2", "max_resetz", "max_resets"]);
     assert_eq!(report["exit"], 1);
     has(&report, "board-found", &[]);
+    // It may be the refused file that names the board.
+    let nowhere = tempfile::tempdir().unwrap();
+    let mut command = b.command("watchbill");
+    command.args(["doctor", "--json"]).env("HERMES_HOME", nowhere.path()).env("HOME", nowhere.path());
+    let alone = told(ran(&mut command));
+    has(&alone, "config-invalid", &[]);
+    assert!(!alone.to_string().contains("board-none"), "{alone}");
     b.config = "[heal]\ngrace = \"5m\"\n".into();
     doctor(&b, &[]);
     let file = b.path().join("watchbill.toml");

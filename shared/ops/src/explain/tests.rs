@@ -294,6 +294,20 @@ fn what_its_worker_parked_needs_a_person_and_what_a_person_scheduled_does_not() 
     ] {
         assert_eq!(standing::of(&f).kind, kind, "{f:?}");
     }
+    let mut queued = task(
+        Status::Scheduled,
+        vec![event("scheduled", 600, json!({"by": "board", "reason": "queued behind other cards"}))],
+    );
+    assert_eq!(standing::of(&queued).kind, Kind::LeftAlone, "no card");
+    queued.detail.task.title = "[BLOCKED] t_00000002 dependency".into();
+    stands(
+        &queued,
+        Kind::Waits,
+        "queued 10m ago: queued behind other cards",
+        Some("synthesize-distress releases it in its turn"),
+    );
+    queued.detail.events.push(event("watchbill_undone", 60, json!({"by": "undo"})));
+    assert_eq!(standing::of(&queued).kind, Kind::LeftAlone, "nobody releases it");
     let by_hand = |change: &dyn Fn(&mut Facts)| {
         let mut f = parked(7_200, json!("not now"));
         change(&mut f);

@@ -854,6 +854,17 @@ fn holds_grow_end_and_are_bounded() {
     says(routed(30_000, Some(1_800)), "resume hold-over");
     says(routed(1_799, Some(2_000)), "- its hold is over; route-blocked carries on with it");
     says(hold(NOW.0 - 1, "somebody"), "- scheduled outside Watchbill");
+    let by_board = |title: &str| {
+        with!(blank(Status::Scheduled), |t| {
+            t.detail.task.title = title.into();
+            t.detail.events.push(event("scheduled", 60, json!({"by": "board"})));
+        })
+    };
+    says(
+        by_board("[BLOCKED] t_00000001 dependency"),
+        "- a card that waits its turn; synthesize-distress releases it",
+    );
+    says(by_board("Paint the door"), "- scheduled outside Watchbill");
     says(blank(Status::Scheduled), "- scheduled outside Watchbill");
     // Its card is gone without a word: nothing but a provider answers again by itself.
     let carded = |cause: Option<Cause>| {

@@ -315,6 +315,9 @@ fn what_a_living_dispatcher_does_not_start_needs_a_person() {
     let (stand, run) = told(&f);
     assert!(stand.kind == Kind::NeedsPerson && stand.says.ends_with("nobody claims it"), "{stand:?}");
     assert_eq!(run, "hermes kanban run --assignee luna -- YOUR_AGENT");
+    let mut of_nobody = f.clone();
+    of_nobody.detail.task.assignee = None;
+    assert_eq!(told(&of_nobody).1, "hermes kanban reassign t_00000001 PROFILE", "no such worker takes it");
     f.own_board = false;
     f.runtime.dispatcher = Dispatcher::Absent;
     assert_eq!(standing::of(&f).kind, Kind::Waits, "that is told once, of the board");
