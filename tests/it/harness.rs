@@ -128,6 +128,41 @@ fn its_claim_carries_the_fingerprint_of_the_command() {
     }
 }
 
+/// A provider that refuses is not seen in a log that takes no more.
+#[test]
+#[cfg(feature = "real")]
+fn code_0_on_a_full_disk_is_not_done() {
+    let completes = concat!(
+        "head -c 40000000 /dev/zero; ",
+        env!("CARGO_BIN_EXE_board"),
+        " complete $HERMES_KANBAN_TASK; exit 0"
+    );
+    for (script, code, status) in [
+        ("head -c 40000000 /dev/zero; echo 'error: 429 Too Many Requests'; exit 0", 1, "blocked"),
+        ("head -c 4000 /dev/zero; echo done; exit 0", 0, "done"),
+        // It said itself that it is done.
+        (&completes, 0, "done"),
+    ] {
+        let d = Desk::new();
+        let logs = d.b.path().join("kanban/logs");
+        fs::create_dir_all(&logs).unwrap();
+        let inner = d.command(&[], script);
+        let mut small = Command::new("unshare");
+        let line = format!("mount -t tmpfs -o size=1m tmpfs {} && exec \"$@\"", logs.display());
+        small.args(["--mount", "--map-root-user", "sh", "-c", &line, "sh"]).arg(inner.get_program());
+        small.args(inner.get_args()).env_clear();
+        small.envs(inner.get_envs().filter_map(|(k, v)| Some((k, v?)))).stdin(Stdio::null());
+        let said = ran(&mut small);
+        assert_eq!((said.code, d.status().as_str()), (code, status), "{script}: {said:?}");
+        if code == 1 {
+            assert!(said.err.contains("took no more (disk full); it is blocked"), "{said:?}");
+            assert!(said.err.contains("make room"), "{said:?}");
+            let report = ran(d.b.command("watchbill").args(["status", "--db"]).arg(&d.b.db));
+            assert!(report.out.contains("disk full"), "{report:?}");
+        }
+    }
+}
+
 #[test]
 fn a_log_that_is_no_plain_file_is_refused_before_anything_is_claimed() {
     let d = Desk::new();

@@ -21,7 +21,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Access, OFlags};
+use rustix::fs::{Access, FallocateFlags, OFlags};
+use rustix::io::Errno;
 use serde_json::json;
 
 use super::args::{Claim, Run};
@@ -655,6 +656,8 @@ impl Hand<'_> {
     /// The command ended: done, or failed, or it said its own word before.
     fn ended(&mut self, work: &Work, status: ExitStatus) -> Result<u8> {
         let id = &work.task;
+        // Before a board on the same disk is waited for.
+        let is_cut = status.success() && work.gate.log.as_ref().is_some_and(Log::is_full);
         let seen = self.see(work)?;
         if !work.holds(&seen) {
             let said = &seen.task.status;
@@ -682,7 +685,7 @@ impl Hand<'_> {
         };
         // Some agents exit with 0 although their provider refused them: claude-code#79500, aider#5552, opencode#17854, gemini-cli#6125.
         if status.success() && !ended_on.as_ref().is_some_and(is_refused) {
-            return self.finished(work);
+            return if is_cut { self.cut(work) } else { self.finished(work) };
         }
         let how = format!("{} (board run)", how_ended(status));
         if let Some(why) = self.is_heals(work, ended_on.map(|e| e.cause)) {
@@ -703,6 +706,27 @@ impl Hand<'_> {
         let then = if blocks { "failed too often, it is blocked" } else { "it is ready again" };
         let output = work.gate.output().map_or_else(String::new, |log| format!("; its output: {log}"));
         Err(refused(id, format!("{how}; {then}{output}")))
+    }
+
+    /// It ended with 0, and its log took no more: a refusal of its provider would not be in it. Neither done nor to be done again before a
+    /// person looked.
+    fn cut(&mut self, work: &Work) -> Result<u8> {
+        let id = &work.task;
+        let log = work.gate.log().map_or_else(String::new, |log| format!(" {}", log.display()));
+        let why = format!(
+            "worker exited with code 0, but its log{log} could not take all it said (disk full), so it is not known whether it finished. \
+             Make room and look at its work: complete the task, or unblock it to have it done again"
+        );
+        self.settle(work, |hand, seen| {
+            let trail = hand.about(work, "worker exited with code 0 on a full disk (board run)", None);
+            hermes::blocked(seen, &why, Some("needs_input"), &trail)
+        })?;
+        let status = self.look(id)?.task.status.clone();
+        Err(refused(
+            id,
+            format!("worker exited with code 0, but its log{log} took no more (disk full); it is {status}"),
+        )
+        .hint("make room, then complete the task, or unblock it to have it done again"))
     }
 
     /// Done; or, as Hermes completes nothing that waits for others, its claim is released until they are done.
@@ -841,6 +865,17 @@ impl Log {
         let is_same =
             fs::metadata(&self.path).is_ok_and(|now| now.ino() == self.inode && now.len() >= self.from);
         if is_same { self.from } else { 0 }
+    }
+
+    /// Whether there is no room for more of it: a full disk, or a quota. What a file system does not tell is `false`.
+    fn is_full(&self) -> bool {
+        let room = |file: File| {
+            let end = file.metadata().map_or(0, |m| m.len());
+            // What is asked for stays with the file, and changes none of it.
+            rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, end, 4096)
+        };
+        let file = File::options().write(true).open(&self.path);
+        file.is_ok_and(|file| room(file).is_err_and(|e| matches!(e, Errno::NOSPC | Errno::DQUOT)))
     }
 }
 
