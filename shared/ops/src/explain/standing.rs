@@ -198,12 +198,11 @@ fn unanswered(f: &Facts, card: &Detail, why: Stopped, stand: Stand) -> Stand {
 /// Its card is at an orchestrator for hours: that may hang, and other cards wait behind it.
 fn undecided(f: &Facts, card: &Detail, since: Time, stand: Stand) -> Stand {
     let who = card.task.assignee.as_deref().unwrap_or("an orchestrator");
-    let says = format!(
-        "{}; {who} has worked on card {} for {} without a decision",
-        stand.says,
-        card.task.id,
-        words(f.now.since(since))
-    );
+    let (id, long) = (&card.task.id, words(f.now.since(since)));
+    let says = match *id == f.detail.task.id {
+        true => format!("running; {who} has worked on it for {long} without a decision"),
+        false => format!("{}; {who} has worked on card {id} for {long} without a decision", stand.says),
+    };
     let told = needs_operator::told(card).map(|e| (e.trail(), text(e, "mend")));
     let because = told.and_then(|(trail, _)| trail?.get("because")?.as_str().map(upper));
     let mend = told.and_then(|(_, mend)| mend).map(|mend| format!("What a person can do: {mend}"));

@@ -1611,6 +1611,9 @@ mod summary {
         let mut works = card(Status::Running);
         (works.takes, works.detail.task.started_at) = (Vec::new(), Some(ago(4 * 1_800)));
         assert_eq!(needs(vec![works.clone()]), ["t_0000caf1"], "however it beats");
+        let stand = standing::of(&works);
+        let says = "running; an orchestrator has worked on it for 2h without a decision";
+        assert_eq!((stand.kind, stand.says.as_str()), (Kind::NeedsPerson, says), "{stand:?}");
         asks.card = Some(works.detail.clone());
         assert_eq!(needs(vec![works.clone(), asks]), ["t_00000001"], "told with its task");
         works.detail.task.started_at = Some(ago(4 * 1_800 - 1));
