@@ -164,6 +164,20 @@ fn code_0_on_a_full_disk_is_not_done() {
 }
 
 #[test]
+fn the_logs_of_the_last_attempts_are_kept() {
+    let d = Desk::new();
+    for n in 1..=8 {
+        d.run(&format!("echo {n}; exit 3")).fails(1);
+        d.b.sql("UPDATE tasks SET status = 'ready', consecutive_failures = 0");
+    }
+    assert_eq!(d.log(), "8\n");
+    let log = d.b.path().join(format!("kanban/logs/{}.log", d.task));
+    let kept: Vec<_> =
+        (1..=6).map(|n| fs::read_to_string(format!("{}.{n}", log.display())).unwrap_or_default()).collect();
+    assert_eq!(kept, ["7\n", "6\n", "5\n", "4\n", "3\n", ""]);
+}
+
+#[test]
 fn a_log_that_is_no_plain_file_is_refused_before_anything_is_claimed() {
     let d = Desk::new();
     let place = |name: &str| d.folder.join(name);

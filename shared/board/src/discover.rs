@@ -118,6 +118,14 @@ const MAX_NAMED: usize = 16;
 /// Longest name of a log without its ending, in bytes; a file system takes 255 with it.
 const MAX_NAME: usize = 200;
 
+/// How many logs of earlier attempts of a task our harness keeps beside its log.
+pub const KEPT_LOGS: usize = 5;
+
+/// Where our harness keeps the log of the attempt so many before the newest one, from 1 to [`KEPT_LOGS`].
+pub fn kept_log(log: &str, before: usize) -> String {
+    format!("{log}.{before}")
+}
+
 /// The log of a task in the folder of its board's worker logs. An id comes from a row that any program may have written, and never
 /// leads out of the folder: what no file name can hold stands there as `%2F`. Ids of Hermes stay as they are.
 pub fn log_file(folder: &Path, task: &str) -> PathBuf {

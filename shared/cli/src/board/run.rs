@@ -938,12 +938,17 @@ impl Gate {
         (len > log.begins()).then(|| card::shell_word(&log.path.to_string_lossy()))
     }
 
-    /// Lets the command begin, with its prompt. What an earlier attempt printed is kept beside its own log, and not taken for it.
+    /// Lets the command begin, with its prompt. What earlier attempts printed is kept beside its own log, and not taken for it.
     fn open(&mut self, run: Option<i64>) {
         if let Some(Log { path, begun, .. }) = &mut self.log
             && let Some(begun) = begun.take()
         {
-            let _ = fs::rename(&*path, path.with_extension("log.1"));
+            let kept = |before: usize| path.with_extension(discover::kept_log("log", before));
+            // What no attempt left is not there.
+            for before in (1..discover::KEPT_LOGS).rev() {
+                let _ = fs::rename(kept(before), kept(before + 1));
+            }
+            let _ = fs::rename(&*path, kept(1));
             let _ = fs::rename(begun, path);
         }
         let Some(mut stdin) = self.child.stdin.take() else { return };

@@ -215,21 +215,27 @@ fn claim_of<'a>(d: &'a Detail, run: &Run) -> Option<&'a Value> {
     d.events.iter().rev().find(|e| e.kind == EventKind::Claimed && e.run == Some(run.id))?.trail()
 }
 
-/// Where what an attempt printed is now. `board run` begins the task's own log anew and keeps the one before it as `kept`; to a file
+/// How many later attempts of a task printed to the same file, and where what this one printed is kept then.
+fn kept(d: &Detail, run: &Run) -> Option<(usize, String)> {
+    let file = output_of(d, run)?;
+    let newer = d.runs.iter().take_while(|r| r.id != run.id);
+    let later = newer.filter(|r| output_of(d, r) == Some(file)).count();
+    Some((later, discover::kept_log(file, later)))
+}
+
+/// Where what an attempt printed is now. `board run` begins the task's own log anew and keeps those before it, as `kept` says; to a file
 /// of `--log` it adds, and then nothing tells whose lines are whose.
 fn printed<'a>(
     (d, run): (&'a Detail, &Run),
-    kept: Option<&'a str>,
+    kept: Option<&'a (usize, String)>,
     begun: &BTreeMap<String, Vec<Time>>,
 ) -> Printed<'a> {
-    let (Some(file), Some(kept)) = (output_of(d, run), kept) else { return Printed::OfBoard };
-    let newer = d.runs.iter().take_while(|r| r.id != run.id);
-    let later = newer.filter(|r| output_of(d, r) == Some(file)).count();
+    let (Some(file), Some((later, kept))) = (output_of(d, run), kept) else { return Printed::OfBoard };
     let is_own = file.rsplit('/').next().and_then(|name| name.strip_suffix(".log")) == Some(&d.task.id);
     let is_added_to = || begun.get(file).into_iter().flatten().any(|at| *at > run.started_at);
     match later {
         0 if is_own || !is_added_to() => Printed::To(file),
-        1 if is_own => Printed::To(kept),
+        1..=discover::KEPT_LOGS if is_own => Printed::To(kept),
         _ => Printed::Over,
     }
 }
@@ -282,8 +288,8 @@ fn used(
     let file = log_of(detail, run);
     let others = [Some(detail.task.id.as_str()), file].into_iter().flatten().filter_map(|key| begun.get(key));
     let next = others.flatten().filter(|at| **at > run.started_at).min().copied();
-    let kept = output_of(detail, run).map(|file| format!("{file}.1"));
-    let printed = printed((detail, run), kept.as_deref(), begun);
+    let kept = kept(detail, run);
+    let printed = printed((detail, run), kept.as_ref(), begun);
     let ask = UseAsk { file, printed, next, ..attempt(world, detail, Some(run), now) };
     (world.usage)(&ask, world.cache)
 }
@@ -499,11 +505,24 @@ mod tests {
         };
         let (a, b) = ("t_0000000a", "t_0000000b");
         let own = "/logs/t_0000000a.log";
+        let kept = [1, 2, 3, 4, 5].map(|before| format!("{own}.{before}"));
         // (runs of the first task, the newest first; runs of another one; what is read of each)
         type Runs<'a> = &'a [(i64, i64, &'a str)];
         let cases: [(Runs<'_>, Runs<'_>, &[&str]); 6] = [
-            (&[(9, 60, own), (8, 70, own), (7, 80, own)], &[], &[own, "/logs/t_0000000a.log.1", "over"]),
-            (&[(9, 60, own), (8, 60, own)], &[], &[own, "/logs/t_0000000a.log.1"]),
+            (
+                &[
+                    (9, 60, own),
+                    (8, 70, own),
+                    (7, 80, own),
+                    (6, 90, own),
+                    (5, 91, own),
+                    (4, 92, own),
+                    (3, 93, own),
+                ],
+                &[],
+                &[own, &kept[0], &kept[1], &kept[2], &kept[3], &kept[4], "over"],
+            ),
+            (&[(9, 60, own), (8, 60, own)], &[], &[own, &kept[0]]),
             (&[(9, 60, ""), (8, 70, own)], &[], &["board", own]),
             (&[(9, 60, "/l"), (8, 70, "/l"), (7, 80, "/m")], &[], &["/l", "over", "/m"]),
             (&[(9, 60, "/l")], &[(5, 50, "/l")], &["over"]),
@@ -513,8 +532,8 @@ mod tests {
             let all = [of(a, mine), of(b, others)];
             let begun = begun(&all);
             let told = all[0].runs.iter().map(|run| {
-                let kept = output_of(&all[0], run).map(|file| format!("{file}.1"));
-                match printed((&all[0], run), kept.as_deref(), &begun) {
+                let kept = super::kept(&all[0], run);
+                match printed((&all[0], run), kept.as_ref(), &begun) {
                     Printed::OfBoard => "board".to_owned(),
                     Printed::To(file) => file.to_owned(),
                     Printed::Over => "over".to_owned(),
