@@ -149,27 +149,9 @@ impl<'a> Rules<'a> {
     /// steps are tried, and refused while it lives.
     fn is_outlived(&mut self, card: &Detail, steps: &[Step]) -> bool {
         let Some(step) = steps.iter().find(|s| s.sets_free()) else { return false };
-        let Some((d, worker)) = self.task(&step.task).zip(self.seen.outliving.get(&step.task)) else {
-            return false;
-        };
-        let lived = self.seen.now.since(worker.since);
-        if lived < seconds(self.config.heal.orphan_wait) {
-            return false;
-        }
-        let (id, pid) = (&d.task.id, worker.pid);
-        self.router.withdraw(id);
-        let what = format!(
-            "process {pid} ({}) still works on {id}, {} after its attempt ended: the decision of card {} waits for its end",
-            worker.command,
-            words(lived),
-            card.task.id
-        );
-        let mend = format!(
-            "look at what process {pid} does, and end it (`kill {pid}`); route-blocked then carries out the decision"
-        );
-        self.tell_of_outliving(d, pid, &what, &mend);
-        self.touched.insert(id.clone());
-        true
+        let Some(d) = self.task(&step.task) else { return false };
+        let waits = format!("the decision of card {} waits for its end", card.task.id);
+        self.is_told_of_outliving(d, &waits, "carries out the decision")
     }
 
     fn find_refused(&mut self, card: &Detail, refused: &[String]) {

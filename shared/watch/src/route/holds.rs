@@ -72,6 +72,7 @@ impl<'a> Rules<'a> {
             if let Some(w) = self.waits(d).filter(|w| !is_cards_business(&w.tied)) {
                 match self.hands_off(d) {
                     Some(why) => self.leave(d, why),
+                    None if self.is_told_of_outliving(d, "it goes on after that", "goes on with it") => {}
                     None => waiting.push(w),
                 }
             }

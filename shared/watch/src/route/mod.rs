@@ -173,12 +173,12 @@ pub fn decide(seen: &Seen, pass: &Pass, config: &Config) -> Decision {
     };
     rules.withdraw_what_is_over();
     rules.carry_out_decisions(orchestrators);
-    rules.end_outliving();
     // Holds before cards: a task that goes on takes its card with it, and nothing else need be said on that. A card that
     // no watcher wrote is brought into its form first all the same.
     rules.look_after_holds(true);
     rules.look_after_cards(orchestrators);
     rules.look_after_holds(false);
+    rules.end_outliving();
     rules.keep_last_words();
     rules.decision.findings.extend(blind(&seen.routing));
     rules.decision.findings.extend(writer::blind(config, seen.runtime.as_ref()));

@@ -9,6 +9,7 @@ use base::registry::ROUTE_BLOCKED;
 use base::time::words;
 use board::{Detail, Event, EventKind, Rule, Status, StepAction, hermes};
 use card::{self, id_word};
+use config::span::seconds;
 use policy::needs_operator::{self, NO_ASSIGNEE, OLDER_WORKER, PIDS};
 use policy::routing::moving::Why;
 use policy::said::{Kind, Said};
@@ -152,14 +153,35 @@ impl<'a> Rules<'a> {
         self.say_once(d, key, (what, mend), is_due, Why::new(Rule::Notice, format!("{what}; {mend}")));
     }
 
-    /// That the worker of an ended attempt keeps a decision from being carried out. Once, as long as that stands.
-    pub(super) fn tell_of_outliving(&mut self, d: &'a Detail, pid: i64, what: &str, mend: &str) {
+    /// Tells that the worker of an ended attempt keeps a task from going on, where it has for `heal.orphan_wait`: what `waits`, and what
+    /// route-blocked `then` does. Whether it does.
+    pub(super) fn is_told_of_outliving(&mut self, d: &'a Detail, waits: &str, then: &str) -> bool {
+        let Some(worker) = self.seen.outliving.get(&d.task.id) else { return false };
+        let lived = self.seen.now.since(worker.since);
+        if lived < seconds(self.config.heal.orphan_wait) {
+            return false;
+        }
+        let (id, pid) = (&d.task.id, worker.pid);
+        self.router.withdraw(id);
+        let (command, lived) = (&worker.command, words(lived));
+        let what = format!(
+            "process {pid} ({command}) still works on {id}, {lived} after its attempt ended: {waits}"
+        );
+        let mend =
+            format!("look at what process {pid} does, and end it (`kill {pid}`); route-blocked then {then}");
+        self.tell_of_outliving(d, pid, &what, &mend);
+        self.touched.insert(id.clone());
+        true
+    }
+
+    /// Once, as long as that stands.
+    fn tell_of_outliving(&mut self, d: &'a Detail, pid: i64, what: &str, mend: &str) {
         let told = needs_operator::told(d).and_then(needs_operator::key);
         let why = Why::new(Rule::OlderWorker, format!("{what}; {mend}")).fact(PIDS, json!([pid]));
         self.say_once(d, OLDER_WORKER, (what, mend), told != Some(OLDER_WORKER), why);
     }
 
-    /// That no decision waits for such a worker any more: it ended, and something else keeps the decision from being carried out.
+    /// That nothing waits for such a worker any more: it ended, and something else keeps the task where it is.
     pub(super) fn end_outliving(&mut self) {
         let seen = self.seen;
         let by_us = |e: &Event| e.by() == Some(ROUTE_BLOCKED) && needs_operator::outlives(e).is_some();
@@ -167,8 +189,7 @@ impl<'a> Rules<'a> {
             if self.touched.contains(&d.task.id) || self.hands_off(d).is_some() {
                 continue;
             }
-            let why =
-                Why::new(Rule::OlderWorker, format!("{OLDER_WORKER} is over: no decision waits for it"));
+            let why = Why::new(Rule::OlderWorker, format!("{OLDER_WORKER} is over: nothing waits for it"));
             let over = json!({"key": OLDER_WORKER, "over": true});
             let step =
                 self.scribe.step(d, StepAction::Tell, &why.fact("key", json!(OLDER_WORKER)), |trail| {

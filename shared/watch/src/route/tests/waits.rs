@@ -1,6 +1,7 @@
 //! Work that waits for a provider.
 
 use super::*;
+use crate::route::seen::Outliving;
 use board::EventKind;
 use policy::routing::moving::{Scribe, Why};
 use policy::routing::router::Target;
@@ -111,6 +112,32 @@ fn a_held_task_goes_elsewhere_else_on_else_waits_longer() {
     assert_eq!(lonely(300, Vec::new()), "", "nobody knows better than its hold");
     assert_eq!(lonely(300, vec![refused("a", Cause::RateLimit, 2_000)]), "probe");
     assert_eq!(lonely(-1, refused_for_days("a")), "hand-over");
+}
+
+#[test]
+fn a_person_is_told_of_a_worker_that_keeps_its_task_from_being_moved() {
+    let outlived = |seconds: i64| {
+        let mut s = with(vec![held("t_00000001", 300)], limited());
+        let worker = Outliving { pid: 77, command: "agent".into(), since: ago(seconds) };
+        s.outliving.insert("t_00000001".into(), worker);
+        s
+    };
+    assert_eq!(actions(&told(&outlived(899))), [("t_00000001", "move")], "it is tried");
+    let mut s = outlived(900);
+    let d = told(&s);
+    assert_eq!(actions(&d), [("t_00000001", "tell")]);
+    let what =
+        "process 77 (agent) still works on t_00000001, 15m after its attempt ended: it goes on after that";
+    assert!(d.steps[0].because.starts_with(what), "{}", d.steps[0].because);
+    // Once, as long as it lives. Whether it does is asked only of what would be moved.
+    let noted = payload(&d.steps[0], "watchbill_detected").unwrap();
+    s.tasks[0].events.push(event("watchbill_detected", 60, noted));
+    assert_eq!(actions(&told(&s)), []);
+    s.outliving.clear();
+    assert_eq!(actions(&told(&s)), [("t_00000001", "move")]);
+    // Nothing moves it any more.
+    s.routing.profiles.insert("luna".into(), profile("luna", "a", &[]));
+    assert_eq!(actions(&told(&s)), [("t_00000001", "tell")]);
 }
 
 #[test]
