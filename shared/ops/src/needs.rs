@@ -32,6 +32,8 @@ pub const REFUSED: &str = "config-invalid";
 /// The causes of tasks that wait in one state, and have one need for each profile.
 pub const SPLIT: [&str; 4] = ["not-started", "dispatcher-unseen", "not-promoted", "unclaimed"];
 
+/// The finding that another board lies in the place of one that passes saw.
+pub(crate) const REPLACED: &str = "board-replaced";
 /// The finding that a board cannot be read.
 const UNREADABLE: &str = "board-unreadable";
 /// What `doctor` finds that keeps a board, or everything, from going on, and that a person can mend. A second timer, or a watcher that only
@@ -42,7 +44,7 @@ const STOPPERS: [&str; 20] = [
     "board-too-old",
     "board-split",
     "board-damaged",
-    "board-replaced",
+    REPLACED,
     "clock-behind",
     "host-silent",
     "board-unwatched",
@@ -511,6 +513,10 @@ fn of_unattended(
             .map(|(run, _)| run)
             .filter(|_| why != Unattended::NoOrchestrator || is_made),
         todo: Some(todo),
+        // Also where the state of the next one is older.
+        about: matches!(why, Unattended::Endless | Unattended::UnknownState)
+            .then(|| entries.iter().map(|e| e.task.clone()).collect())
+            .unwrap_or_default(),
         // One more task of these is another piece of work for a person.
         asked: matches!(
             why,

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::doctor::{FAILING, Failing};
-use crate::needs::{Need, Now, PASSING, REFUSED, SPLIT, WITH, is_of_gateway, lasting};
+use crate::needs::{Need, Now, PASSING, REFUSED, REPLACED, SPLIT, WITH, is_of_gateway, lasting};
 use base::names::is_task_id;
 use base::quote;
 use base::reason::Reason;
@@ -78,6 +78,9 @@ pub struct Episode {
     /// What it was about, each with since when that is gone; see [`Need::about`].
     #[serde(default)]
     about: BTreeMap<String, Option<Time>>,
+    /// A clock that was set back told of it: what is asked after that may be of an earlier time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    ahead: bool,
     /// It is to be told once more: it grew, was asked anew, or is back after it was over.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     again: bool,
@@ -209,6 +212,7 @@ impl Book {
         renamed(&mut self.open, needs);
         self.doubt.iter_mut().for_each(|doubt| renamed(&mut doubt.began, needs));
         for episode in &mut self.open {
+            episode.ahead |= episode.asked.is_some_and(|told| told > at);
             let Some(need) = needs.iter().find(|n| n.key == episode.key) else { continue };
             // What is asked anew, or is back after it was over, begins again, also where its end could not be told.
             episode.again |= episode.is_anew(need, at);
@@ -250,7 +254,9 @@ impl Book {
     pub fn quiet(&self, now: &Now, elsewhere: &BTreeSet<String>) -> String {
         let is_other = |n: &&Need| n.board.as_ref().is_some_and(|board| elsewhere.contains(board));
         let is_told = |n: &&Need| self.open.iter().any(|e| e.key == n.key);
-        let (other, here): (Vec<&Need>, Vec<&Need>) = now.needs.iter().partition(is_other);
+        // That this target cannot be told anything is told elsewhere.
+        let needs = now.needs.iter().filter(|n| self.failing.is_none() || n.cause != FAILING);
+        let (other, here): (Vec<&Need>, Vec<&Need>) = needs.partition(is_other);
         let told = here.iter().copied().filter(is_told).count();
         let is_young = self.unseen.is_some() && self.blind(now).is_none();
         let all = [
@@ -351,7 +357,7 @@ impl Book {
                 seconds => format!("not everything could be looked at for {}: {what}", words(seconds)),
             },
             since: Some(since),
-            run: Some("watchbill doctor".into()),
+            run: Some("watchbill status".into()),
             about: said.into_iter().map(|(name, _)| name).filter(|_| is_named).collect(),
             ..Need::default()
         })
@@ -426,17 +432,25 @@ impl Episode {
     fn of(need: &Need) -> Episode {
         let (key, board) = (need.key.clone(), need.board.clone());
         let about = need.about.iter().map(|name| (name.clone(), None)).collect();
-        Episode { key, board, says: need.says.clone(), gone: None, asked: need.asked, about, again: false }
+        Episode {
+            key,
+            board,
+            says: need.says.clone(),
+            gone: None,
+            asked: need.asked,
+            about,
+            ahead: false,
+            again: false,
+        }
     }
 
     /// Whether it is to be told once more.
     fn is_anew(&self, need: &Need, now: Time) -> bool {
         let is_over = self.gone.is_some_and(|gone| now.since(gone) >= SETTLED);
-        // What a clock that was ahead told of is not later than all that is asked since.
         let is_asked = self
             .asked
             .zip(need.asked)
-            .is_some_and(|(told, asked)| asked > told || (told.is_ahead_of(now) && asked != told));
+            .is_some_and(|(told, asked)| asked > told || (self.ahead && asked != told));
         is_over || is_asked || self.is_more(need, now)
     }
 
@@ -544,10 +558,16 @@ fn was_read(now: &Now, board: Option<&str>) -> bool {
 fn was_looked_for(now: &Now, board: Option<&str>) -> bool {
     let Some(board) = board else { return now.unknown.is_empty() };
     match now.boards.iter().find(|b| b.board == board) {
-        Some(seen) => seen.unknown.is_empty(),
+        // Another file may lie in the place of its own.
+        Some(seen) => seen.unknown.is_empty() && !is_of_board(now, board, |n| n.cause == REPLACED),
         // It is gone, unless it could not be found or read.
-        None => now.unknown.is_empty() && now.needs.iter().all(|n| n.board.as_deref() != Some(board)),
+        None => now.unknown.is_empty() && !is_of_board(now, board, |_| true),
     }
+}
+
+/// Whether such a need is about the board.
+fn is_of_board(now: &Now, board: &str, such: impl Fn(&Need) -> bool) -> bool {
+    now.needs.iter().any(|n| n.board.as_deref() == Some(board) && such(n))
 }
 
 #[cfg(test)]

@@ -296,6 +296,7 @@ fn file(seen: &BoardSeen) -> Finding {
     }
     let read = match &seen.read {
         Ok(read) => read,
+        Err(e) if e.kind == Kind::Damaged => return on("board-damaged", e),
         Err(e) => return on("board-unreadable", e),
     };
     if let Some(e) = &read.refused {

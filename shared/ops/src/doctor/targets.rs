@@ -4,12 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use super::Finding;
 use base::reason::Reason;
-use base::time::{Time, words};
+use base::time::{HOUR, Time, words};
 
 /// The name of the finding that a target cannot be told anything.
 pub const FAILING: &str = "notify-failing";
 /// Failed tries from which on a target needs a person.
 const MAX_FAILED: u32 = 3;
+
+/// Seconds behind the time of its next try after which it is told that there was none.
+const UNTRIED: i64 = 2 * HOUR;
 
 /// Tries that failed, one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +55,13 @@ fn one(target: &TargetSeen, now: Time) -> Finding {
         1 => "the last try".into(),
         n => format!("the last {n} tries"),
     };
-    let what = format!("{tries} failed, for {}: {}", words(now.since(failing.since)), failing.why);
+    // Where no message waits any more, and in quiet hours, nothing is tried.
+    let untried = now.since(failing.next);
+    let rest = match failing.tries > 0 && untried >= UNTRIED {
+        true => format!("; not tried again for {}", words(untried)),
+        false => String::new(),
+    };
+    let what = format!("{tries} failed, for {}: {}{rest}", words(now.since(failing.since)), failing.why);
     let make = if failing.tested || failing.tries >= MAX_FAILED { Finding::error } else { Finding::warning };
     make(FAILING, &about, &what).todo(format!("watchbill notify --test --target {}", target.name))
 }

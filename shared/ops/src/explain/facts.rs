@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use base::cause::Cause;
 use base::error::Error;
-use base::registry::HEAL;
+use base::registry::{HEAL, ROUTE_BLOCKED};
 use base::time::{Time, ago};
 use board::{Detail, Event, EventKind, Rule, Run, Status, StepAction};
 use config::QuietHours;
@@ -84,6 +84,8 @@ pub(crate) enum Stopped {
     Refused,
     /// It waits for what never comes.
     Endless,
+    /// It is in a state that this version does not know.
+    UnknownState,
 }
 
 /// The providers of all profiles that take cards refuse what only a person can give.
@@ -218,6 +220,14 @@ impl Facts {
         needs_operator::lacking(&self.detail).or_else(endpoint).or_else(start)
     }
 
+    /// Whether it is held for what no time mends, and route-blocked does not try it when the hold ends.
+    pub(crate) fn lasts(&self) -> bool {
+        let is_left = |t: &Take| t.next.is_none() && matches!(t.verdict, Verdict::Leaves);
+        self.detail.task.status == Status::Scheduled
+            && needs_operator::lacking(&self.detail).is_some()
+            && self.takes.iter().any(|t| t.watcher == ROUTE_BLOCKED && is_left(t))
+    }
+
     /// Why it waits for ever, where it does.
     pub(crate) fn endless(&self) -> Option<&Endless> {
         self.endless.get(&self.detail.task.id)
@@ -304,6 +314,7 @@ impl Facts {
                 Stopped::Refused
             }
             Status::Todo if self.endless.contains_key(&card.task.id) => Stopped::Endless,
+            Status::Other(_) if is_long() => Stopped::UnknownState,
             _ => return None,
         };
         Some((card, why))

@@ -188,6 +188,12 @@ fn unanswered(f: &Facts, card: &Detail, why: Stopped, stand: Stand) -> Stand {
             format!("{why}, so nobody takes card {id}")
         }
         Stopped::Endless => format!("card {id} waits for something that never happens"),
+        Stopped::UnknownState => {
+            format!(
+                "card {id} is in a state that this version does not know ({}), and its task waits for that",
+                card.task.status
+            )
+        }
     };
     let is_untaken = matches!(why, Stopped::NoOrchestrator | Stopped::Refused);
     let unattended = is_untaken.then_some(Unattended::NoOrchestrator);
@@ -787,6 +793,7 @@ fn notice(f: &Facts) -> Option<Stand> {
     let says = fronts.iter().find_map(|front| because.strip_prefix(front.as_str())).unwrap_or(because);
     let mend = told.and_then(|e| text(e, "mend"));
     let says = without(says, mend);
+    let says = if says.starts_with("was ") { format!("ready: it {says}") } else { says.to_owned() };
     let mend = mend.map(|mend| format!("What mends it: {mend}"));
     let soon = || "route-blocked says so on the board with its next pass, with what mends it".to_owned();
     Some(Stand::new(Kind::NeedsPerson, says).more(mend.or_else(|| Some(soon()))))

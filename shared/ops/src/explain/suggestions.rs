@@ -317,7 +317,9 @@ fn is_lift_first(f: &Facts, stand: &Stand) -> bool {
         Status::Todo | Status::Scheduled => true,
         _ => false,
     };
-    f.is_taken_back() || (is_theirs && f.lacking().is_none())
+    // A worker takes what is ready, whatever the watchers skip.
+    let is_unclaimed = f.detail.task.status == Status::Ready && stand.unattended.is_some();
+    (f.is_taken_back() && !is_unclaimed) || (is_theirs && f.lacking().is_none())
 }
 
 /// What a person does about a process of an ended attempt that still works on the task.
@@ -358,7 +360,8 @@ fn at_work(all: &mut Commands, f: &Facts) {
     let is_of_process = by_command.is_none();
     if let Some(run) = by_command.or_else(|| process().map(|pid| format!("kill {pid}"))) {
         let stops = Some(Stops { when, is_of_process });
-        all.put(Command { to: format!("stop it, if {when}"), run, together: None, stops });
+        let to = format!("stop this attempt, if {when}; its task is then ready again");
+        all.put(Command { to, run, together: None, stops });
     }
 }
 
@@ -383,6 +386,8 @@ fn go_on(all: &mut Commands, f: &Facts, card: &Detail, why: Stopped) {
         }
         // Its card goes on by itself, once what refuses it is mended.
         Stopped::Refused => {}
+        // What ends that state is not known here.
+        Stopped::UnknownState => all.add("see what its card waits for", format!("{hand} show {id}")),
         Stopped::Endless => {
             if let Some(why) = f.endless.get(&card.task.id) {
                 let ids = task_words(&[task_word(why.parent()), id]);

@@ -478,8 +478,9 @@ fn entry(f: &Facts, since: Time) -> (Kind, Entry) {
         .then(|| Shared::of(f).filter(|_| f.undone().is_none()))
         .flatten();
     let of_provider = shared.as_ref().filter(|s| s.cause.lies_with_provider());
-    let retried_at = of_provider.and(f.retried_at).map(|at| f.resumes(at));
-    let until = stand.until.filter(|u| *u > f.now);
+    let is_tried_again = !(stand.kind == Kind::NeedsPerson && f.lasts());
+    let retried_at = of_provider.and(f.retried_at).map(|at| f.resumes(at)).filter(|_| is_tried_again);
+    let until = stand.until.filter(|u| *u > f.now && is_tried_again);
     let entry = Entry {
         task: d.task.id.clone(),
         title: Line::of(d.task.title.clone()),

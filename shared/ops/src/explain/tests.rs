@@ -938,6 +938,13 @@ fn a_card_that_stopped_is_told_with_what_lets_it_go_on() {
             nobody(),
             "there is no profile ada, so nobody takes card t_0000caf1|hermes profile create ada",
         ),
+        (Status::Other("deferred".into()), vec![event("claimed", 1_799, json!({}))], None, ""),
+        (
+            Status::Other("deferred".into()),
+            vec![event("claimed", 1_800, json!({}))],
+            None,
+            "card t_0000caf1 is in a state that this version does not know (deferred), and its task waits for that|hermes kanban show t_0000caf1",
+        ),
     ] {
         let mut f = task(Status::Blocked, vec![gave_up()]);
         (f.detail.task.failures, f.no_orchestrator) = (2, nobody);
@@ -1566,8 +1573,15 @@ mod summary {
         assert!(said.find("waiting\n") < said.find(&limit), "{said}");
         assert!(said.contains("    t_00000002 Count the lanterns\n"), "{said}");
         assert!(!said.contains("luna: its key"), "one alone is told as it is: {said}");
-        // The hold of a task may end before that of its provider, which then holds it on.
+        // What route-blocked does not try at the end of the hold has no next try.
         let until = NOW.plus(7_200);
+        let lasts = |id: &str| {
+            let takes = vec![take("route-blocked", Verdict::Leaves, None)];
+            Facts { takes, retried_at: Some(until), ..of(id, "quota") }
+        };
+        let needs = crate::needs::of_tasks(&read(["t_00000001", "t_00000002"].map(lasts).into()));
+        assert!(needs[0].says.ends_with("2 tasks") && needs[0].next.is_none(), "{needs:?}");
+        // The hold of a task may end before that of its provider, which then holds it on.
         let of_provider = |id: &str| Facts { retried_at: Some(until), ..of(id, "quota") };
         let needs = crate::needs::of_tasks(&read(["t_00000001", "t_00000002"].map(of_provider).into()));
         assert!(
@@ -1612,7 +1626,7 @@ mod summary {
         (works.takes, works.detail.task.started_at) = (Vec::new(), Some(ago(4 * 1_800)));
         assert_eq!(needs(vec![works.clone()]), ["t_0000caf1"], "however it beats");
         let stand = standing::of(&works);
-        let says = "running; an orchestrator has worked on it for 2h without a decision";
+        let says = "running; luna has worked on it for 2h without a decision";
         assert_eq!((stand.kind, stand.says.as_str()), (Kind::NeedsPerson, says), "{stand:?}");
         asks.card = Some(works.detail.clone());
         assert_eq!(needs(vec![works.clone(), asks]), ["t_00000001"], "told with its task");

@@ -504,6 +504,8 @@ fn that_a_wait_never_ends_is_said_once_of_one_task_and_of_several() {
     ] {
         let need = of_tasks(&summary(ids.iter().map(|id| wait(id)).collect())).remove(0);
         assert_eq!((need.says.as_str(), need.todo.as_deref()), (says, Some(todo)));
+        // One that joins is told, however old its own state is.
+        assert!(need.about.iter().eq(ids), "{need:?}");
     }
 }
 

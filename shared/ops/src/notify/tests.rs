@@ -165,6 +165,9 @@ fn why_nothing_is_told_is_said() {
     let new = "1 new, and told if still so at the next look, 1 over for less than 5m";
     assert_eq!(said(180, &["board-unreadable:other"]).as_deref(), Some(new));
     let blind = Now { unknown: vec!["a board cannot be read".into()], ..at(240, &["quota:other:moon"]) };
+    let mut failing = Book::default();
+    pass(&mut failing, &at(0, &["a:default"]), &target, Outcome::Refused("answers 503".into()));
+    assert_eq!(failing.quiet(&at(60, &["notify-failing"]), &none), "nothing needs you");
     let said = quiet(blind, &["other".to_owned()].into());
     let all = "1 told by another host, 1 over for less than 5m, 1 unread for less than 10m";
     assert_eq!(said.as_deref(), Some(all));
@@ -417,6 +420,33 @@ fn a_clock_that_was_ahead_silences_nothing() {
     assert_eq!(told(&pass(&mut book, &asks(60, year), &target, Outcome::Accepted)), None);
     assert!(told(&pass(&mut book, &asks(120, 90), &target, Outcome::Accepted)).is_some());
     assert_eq!(told(&pass(&mut book, &asks(180, 90), &target, Outcome::Accepted)), None);
+    // It was ahead by minutes, and the next question is seen once they have passed.
+    let mut book = Book::default();
+    assert!(told(&pass(&mut book, &asks(180, 180), &target, Outcome::Accepted)).is_some());
+    assert_eq!(told(&pass(&mut book, &asks(60, 180), &target, Outcome::Accepted)), None);
+    assert_eq!(pass(&mut book, &at(120, &[]), &target, Outcome::Accepted), Decision::Quiet);
+    assert!(told(&pass(&mut book, &asks(240, 150), &target, Outcome::Accepted)).is_some());
+    assert_eq!(told(&pass(&mut book, &asks(300, 150), &target, Outcome::Accepted)), None);
+    // Of a clock that goes right an older question that is left is no news.
+    let mut book = Book::default();
+    assert!(told(&pass(&mut book, &asks(180, 180), &target, Outcome::Accepted)).is_some());
+    assert_eq!(told(&pass(&mut book, &asks(240, 150), &target, Outcome::Accepted)), None);
+}
+
+#[test]
+fn a_board_in_the_place_of_another_one_ends_nothing() {
+    let (mut book, target) = (Book::default(), anybody());
+    assert!(told(&pass(&mut book, &at(0, &["task:default:t_1"]), &target, Outcome::Accepted)).is_some());
+    let replaced = &["board-replaced:default"][..];
+    let decision = pass(&mut book, &at(120, replaced), &target, Outcome::Accepted);
+    assert_eq!(told(&decision), Some((vec![replaced[0]], vec![])));
+    assert_eq!(pass(&mut book, &at(900, replaced), &target, Outcome::Accepted), Decision::Quiet);
+    assert_eq!(
+        pass(&mut book, &at(1_020, &["task:default:t_1"]), &target, Outcome::Accepted),
+        Decision::Quiet
+    );
+    let decision = pass(&mut book, &at(1_400, &["task:default:t_1"]), &target, Outcome::Accepted);
+    assert_eq!(told(&decision), Some((vec![], vec![replaced[0]])));
 }
 
 #[test]
@@ -439,6 +469,10 @@ fn a_test_that_failed_is_told_until_one_arrives_and_holds_nothing_up() {
     assert_eq!(book.failing().map(|f| (f.tries, f.next)), Some((1, NOW.plus(61))));
     pass(&mut book, &at(240, &["a:default"]), &target, Outcome::Accepted);
     assert_eq!(said(&book).0, Severity::Ok);
+    // Its message is over before it was told, and nothing is tried any more.
+    pass(&mut book, &at(-9_000, &["b:default"]), &target, Outcome::Refused("mail ended with 71".into()));
+    let what = "the last try failed, for 2h 35m: mail ended with 71; not tried again for 2h 34m";
+    assert_eq!(said(&book), (Severity::Warning, what.into()));
     // One of an earlier version.
     let old = r#"{"schema":"watchbill.told/1","open":[],"sent":[],"doubt":null,"failing":{"since":1,"tries":1,"next":2,"why":"x"},"unseen":null}"#;
     assert!(Book::read(old).is_ok_and(|book| book.failing().is_some_and(|f| !f.tested)));
