@@ -93,6 +93,9 @@ pub(super) fn undone(f: &Facts, stand: &Stand) -> Option<Stand> {
         Status::Running if f.life == Some(Life::Gone) && is_left() => {
             "running, and its worker is gone".to_owned()
         }
+        Status::Running if f.life == Some(Life::Unknown) && is_left() && blind_for(f).is_some() => {
+            "running, and whether its worker lives is not known".to_owned()
+        }
         Status::Ready if is_nobodys() => "ready for nobody".to_owned(),
         Status::Todo if is_passed_over_in_todo(f, stand) => {
             "in todo, and what it waits for is done".to_owned()
@@ -318,19 +321,22 @@ pub(super) fn in_vain(f: &Facts, stand: &Stand) -> Option<Stand> {
     Some(Stand { in_vain: Some(first.started_at), ..Stand::new(Kind::NeedsPerson, says).more(Some(more)) })
 }
 
+/// For how many seconds nothing was heard of its attempt once its claim was over, where that is too long.
+fn blind_for(f: &Facts) -> Option<i64> {
+    let silent = f.now.since(f.detail.good_until(heard(f), f.claim_ceiling));
+    let wakes = f.woke.is_some_and(|woke| f.now.since(woke) < WAKING);
+    (silent >= BLIND && !wakes).then_some(silent)
+}
+
 /// Whether its worker lives has not been known for long, and nothing was heard of it.
 pub(super) fn unknown(f: &Facts, _: &Stand) -> Option<Stand> {
-    let (d, t) = (&f.detail, &f.detail.task);
+    let t = &f.detail.task;
     let is_unknown = f.life == Some(Life::Unknown) && f.is_marked();
     let take = f.take(HEAL).filter(|take| is_unknown || take.verdict == Verdict::Unknown)?;
     if t.status != Status::Running || f.is_taken_back() {
         return None;
     }
-    let silent = f.now.since(d.good_until(heard(f), f.claim_ceiling));
-    let wakes = f.woke.is_some_and(|woke| f.now.since(woke) < WAKING);
-    if silent < BLIND || wakes {
-        return None;
-    }
+    let silent = blind_for(f)?;
     let claim = t.claim_lock.as_deref().map_or_else(|| "nobody".to_owned(), |lock| quote::inline(lock, 80));
     let says = format!(
         "running, and whether its worker lives is not known, for {}: {}",

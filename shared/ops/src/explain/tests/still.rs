@@ -66,6 +66,23 @@ fn what_was_undone_needs_a_person_once_it_would_be_due() {
             false => assert_eq!(standing::of(&f).kind, Kind::LeftAlone),
         }
     }
+    // A worker of which nothing is known, and nothing was heard for long.
+    for (heard, is_due) in [(21_599, false), (21_600, true)] {
+        let mut f = task(Status::Running, vec![undone()]);
+        (f.life, f.own_board) = (Some(Life::Unknown), true);
+        f.detail.task.started_at = Some(ago(30_000));
+        f.detail.task.last_heartbeat_at = Some(ago(heard));
+        let stand = standing::of(&f);
+        match is_due {
+            true => {
+                let says = "running, and whether its worker lives is not known; a step of the watchers was undone by hand at ";
+                assert!(stand.kind == Kind::NeedsPerson && stand.says.starts_with(says), "{stand:?}");
+            }
+            false => assert_eq!(stand.kind, Kind::LeftAlone, "{stand:?}"),
+        }
+        f.woke = Some(ago(60));
+        assert_eq!(standing::of(&f).kind, Kind::LeftAlone, "the host woke up just now");
+    }
     let mut f = task(Status::Ready, vec![undone()]);
     f.detail.task.assignee = Some("nobody".into());
     is_to_be_decided(&f, "ready for nobody");
