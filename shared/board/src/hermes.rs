@@ -16,6 +16,8 @@ use base::quote::without_pull_urls;
 use base::redact::redact;
 use base::time::Time;
 
+/// What makes an emoji of the sign before it.
+const EMOJI: char = '\u{fe0f}';
 /// Failures at which Hermes' breaker blocks a task when nothing else is configured.
 pub const FAILURE_LIMIT: i64 = 2;
 /// Same-kind blocks at which Hermes sends a task to triage.
@@ -103,9 +105,14 @@ pub fn short(s: &str, most: usize) -> String {
     s.chars().take(most).collect()
 }
 
-/// A failure text as an event may repeat it.
+/// A failure text as an event may repeat it. Where redacting takes out nothing but what makes a sign an emoji, as in Hermes' own words,
+/// it stays as it is, so that an undo restores it.
 fn clean(text: Option<&str>) -> Option<Cow<'_, str>> {
-    text.map(redact)
+    let cleaned = |text| {
+        let redacted = redact(text);
+        if redacted == text.replace(EMOJI, "") { Cow::Borrowed(text) } else { redacted }
+    };
+    text.map(cleaned)
 }
 
 /// Columns that `changes` alter, before and after.
@@ -977,5 +984,24 @@ mod tests {
         assert_eq!((keys(&before).as_str(), keys(&after).as_str()), (all, all));
         assert_eq!((&before["title"], &after["title"]), (&json!("Big"), &json!("Small")));
         assert_eq!((&before["priority"], &after["priority"]), (&json!(1), &json!(2)));
+    }
+
+    #[test]
+    fn a_failure_text_is_kept_with_its_emoji_and_without_its_secrets() {
+        let image = |text: &str| {
+            let mut seen = crate::testing::detail("t_00000001", Status::Ready);
+            seen.task.last_failure_error = Some(text.to_owned());
+            let (before, _) = images(&seen, &[Change::SetFailures { count: 0, error: None }]);
+            before["last_failure_error"].as_str().unwrap().to_owned()
+        };
+        let text = "pid 5 not alive: \u{23f1}\u{fe0f}  Elapsed: 4.16s";
+        assert_eq!(image(text), text);
+        let key = format!("ghp_{}", "a1B2c3".repeat(6));
+        let (front, back) = key.split_at(9);
+        for hidden in [format!("{text} {key}"), format!("{text} {front}\u{fe0f}{back}")] {
+            let kept = image(&hidden);
+            assert!(kept.starts_with("pid 5 not alive") && !kept.contains(front), "{kept}");
+        }
+        assert_eq!(image("ab\u{200b}c\u{fe0f}"), "abc", "what else is invisible goes");
     }
 }
