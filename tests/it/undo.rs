@@ -105,8 +105,7 @@ fn every_action_is_taken_back_to_the_byte_and_nobody_does_it_again() {
         for (id, row) in &after {
             match before.get(id) {
                 Some(was) => assert_eq!(row, was, "{what}: {id}"),
-                // Nothing is deleted; what waits for others too stays as it is.
-                None if b.task(id, "idempotency_key").starts_with("distress:incident:") => {}
+                // Nothing is deleted.
                 None => assert_eq!(b.task(id, "status"), "archived", "{what}: {id}"),
             }
         }
@@ -290,6 +289,39 @@ fn a_card_on_which_a_watcher_spoke_goes_with_its_action() {
     }
     scene.undo(&[A]).ok();
     assert_eq!((b.task(&card, "status").as_str(), b.task(A, "status").as_str()), ("archived", "ready"));
+}
+
+#[test]
+fn an_incidents_card_goes_with_its_last_task() {
+    let ids = [A, "t_0d0000c3", "t_0d0000c4"];
+    let incident = || {
+        let b = TestBoard::new();
+        ids.iter().for_each(|id| b.died_of(id, LIMITED));
+        let scene = Scene::new(b, "synthesize-distress", 0, "card");
+        scene.acts();
+        let card = scene.b.value("SELECT id FROM tasks WHERE idempotency_key LIKE 'distress:incident:%'");
+        (scene, card)
+    };
+    let (scene, card) = incident();
+    for (nth, id) in ids.iter().enumerate() {
+        assert_eq!(scene.b.task(&card, "status"), "ready", "before {nth}");
+        scene.undo(&[id]).ok();
+    }
+    assert_eq!(scene.b.task(&card, "status"), "archived");
+    // A whole pass.
+    let (scene, card) = incident();
+    let said = scene.undo(&["p-did"]).ok();
+    assert_eq!(said.matches(&format!("{card} archived")).count(), 1, "{said}");
+    assert_eq!(scene.b.task(&card, "status"), "archived");
+    // One of its tasks changed and waits on; and who works on the card goes on.
+    let (scene, card) = incident();
+    scene.b.hand(&["reassign", A, "zed"]).ok();
+    assert_eq!(scene.undo(&["p-did"]).code, 1);
+    assert_eq!(scene.b.task(&card, "status"), "ready");
+    let (scene, card) = incident();
+    scene.b.hand(&["claim", &card, "--worker", "tuesday"]).ok();
+    scene.undo(&["p-did"]).ok();
+    assert_eq!((scene.b.task(&card, "status"), scene.b.links()), ("running".into(), String::new()));
 }
 
 #[test]

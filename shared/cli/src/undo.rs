@@ -9,7 +9,7 @@ use super::{Common, Here, env, watcher};
 use base::error::{Error, Kind, Result};
 use base::quote;
 use base::time::Time;
-use board::{Board, BoardId, Detail, Step, find};
+use board::{Board, BoardId, Change, Detail, Link, Status, Step, find};
 use card::{shell_word, task_word};
 use logs::cache::Cache;
 use ops::pass::{self, Tools};
@@ -149,12 +149,23 @@ impl Asked<'_> {
             Some(task) => vec![task.clone()],
             None => self.tasks(board)?,
         };
+        let open: Vec<Status> = board.states()?.into_iter().filter(|s| !s.frees_children()).collect();
+        let mut links = board.links(&open)?;
         let mut steps = Vec::new();
         for d in board.look(&ids)? {
             self.knows.set(true);
             let Some((action, others)) = self.action(board, &d)? else { continue };
-            steps.push(match undo::step(&d, &action, &others, self.pass, self.said) {
-                Ok(step) => (step, None),
+            let is_needed = |card: &str| links.iter().any(|l| l.parent == card && l.child != d.task.id);
+            steps.push(match undo::step(&d, &action, &others, &is_needed, self.pass, self.said) {
+                Ok(step) => {
+                    let is_cut = |l: &Link| {
+                        step.changes
+                            .iter()
+                            .any(|c| matches!(c, Change::Unlink { parent } if *parent == l.parent))
+                    };
+                    links.retain(|l| l.child != d.task.id || !is_cut(l));
+                    (step, None)
+                }
                 Err(why) => {
                     let why = format!("{why}; {}", self.way_out(board.id(), &d.task.id));
                     (undo::refused(&d.task.id, &action, self.said), Some(why))

@@ -17,6 +17,7 @@ use board::image::{self, Cell, Column, Turn};
 use board::{Change, Detail, Status, Step, StepAction};
 use policy::Pass;
 use policy::authorship;
+use policy::cards::identity::is_incident;
 
 /// The name under which an undo is written down.
 pub use policy::authorship::UNDO as NAME;
@@ -36,7 +37,8 @@ pub struct Word {
     pub reason: Option<String>,
 }
 
-/// The step that takes an action back. `others` are the tasks it names, as they are now.
+/// The step that takes an action back. `others` are the tasks it names, as they are now; `is_needed` says of a card whether another
+/// task waits for it.
 ///
 /// # Errors
 /// What moved since, in words: a column with both its values, or what happened.
@@ -44,6 +46,7 @@ pub fn step(
     d: &Detail,
     action: &Action,
     others: &BTreeMap<String, Detail>,
+    is_needed: &dyn Fn(&str) -> bool,
     pass: &Pass,
     said: &Word,
 ) -> Result<Step, String> {
@@ -58,8 +61,15 @@ pub fn step(
         return Err(format!("{} at {}, after it", happened(e), e.at));
     }
     let mut archives = Vec::new();
-    for made in action.named.iter().filter_map(|id| others.get(id)).filter(|o| made_by(o, &action.pass)) {
-        archives.extend(archive(made)?);
+    for other in action.named.iter().filter_map(|id| others.get(id)) {
+        if is_incident(other) {
+            // It goes with its last task, whichever pass tied that. Who has begun with it goes on.
+            let id = &other.task.id;
+            let is_left = action.linked.contains(id) && !other.task.status.frees_children() && !is_needed(id);
+            archives.extend(archive(other).ok().flatten().filter(|_| is_left));
+        } else if made_by(other, &action.pass) {
+            archives.extend(archive(other)?);
+        }
     }
     let because = because(action, said);
     let undone = json!({"pass": action.pass, "by": action.by, "case": action.case});
@@ -195,8 +205,7 @@ fn stands(d: &Detail, column: Column) -> Cell {
 /// The card or the narrower task that an action made, with its mark, where nobody took it; `None` where it stays.
 fn archive(made: &Detail) -> Result<Option<(String, String)>, String> {
     let t = &made.task;
-    // It goes on for the other tasks that wait for it.
-    if t.status == Status::Archived || card::is_incident(t.idempotency_key.as_deref()) {
+    if t.status == Status::Archived {
         return Ok(None);
     }
     let what = if t.is_card() { "its card" } else { "its part" };
