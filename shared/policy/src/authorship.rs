@@ -54,6 +54,11 @@ pub fn is_fresh_start(e: &Event) -> bool {
     by_hand && !is_ours(e)
 }
 
+/// Whether an event starts anew how often `heal` helped a task: what does so for all counts, and an undo.
+pub fn starts_help_anew(d: &Detail, e: &Event) -> bool {
+    starts_anew(d, e) || (e.kind == EventKind::Undone && e.by() == Some(UNDO))
+}
+
 /// Whether an event starts anew what is counted of a task. What an orchestrator runs while it works on the task's own card bears
 /// nobody's name and is not the operator's command: the orchestrator decides, and the counts go on.
 pub fn starts_anew(d: &Detail, e: &Event) -> bool {
@@ -253,6 +258,16 @@ mod tests {
         assert!(stands(UNDO, &[commented("bert")], vec![said("watchbill: heal", 100)]), "another comment");
         assert!(stands(UNDO, &[], vec![said("please\nwatchbill: heal", 50)]));
         assert!(!stands(UNDO, &[], vec![said(" Watchbill:Heal", 50)]), "as the mark itself is lifted");
+    }
+
+    #[test]
+    fn an_undo_starts_the_help_of_heal_anew_and_nothing_else() {
+        let d = detail("t_00000001", Status::Ready);
+        for (by, anew) in [(UNDO, true), ("heal", false)] {
+            let e = event(EventKind::Undone, 100, json!({"by": by}));
+            assert_eq!((starts_help_anew(&d, &e), starts_anew(&d, &e)), (anew, false), "{by}");
+        }
+        assert!(starts_help_anew(&d, &event("unblocked", 100, json!({}))));
     }
 
     #[test]

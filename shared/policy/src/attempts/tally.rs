@@ -1,6 +1,6 @@
 //! How often `heal` helped a task in its present episode, as the events of the task say.
 
-use crate::authorship::starts_anew;
+use crate::authorship::starts_help_anew;
 use base::registry::HEAL;
 use board::{Detail, Event, EventKind, Run};
 use config::Config;
@@ -19,11 +19,11 @@ pub struct Tally {
     pub escalated: bool,
 }
 
-/// The events of the present episode, which began at the last event that starts the counters afresh or after `decay`
+/// The events of the present episode, which began at the last event that starts these counts anew or after `decay`
 /// seconds of proven healthy work, whichever is later.
 pub fn episode(seen: &Detail, decay: i64) -> impl Iterator<Item = &Event> {
     let healthy = seen.runs.iter().filter(|r| lived(r) >= decay).map(|r| r.started_at.plus(decay)).max();
-    let began = seen.events.iter().rposition(|e| starts_anew(seen, e)).map_or(0, |i| i + 1);
+    let began = seen.events.iter().rposition(|e| starts_help_anew(seen, e)).map_or(0, |i| i + 1);
     seen.events[began..].iter().filter(move |e| healthy.is_none_or(|h| e.at >= h))
 }
 

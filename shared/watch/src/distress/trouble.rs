@@ -178,7 +178,7 @@ impl Case<'_> {
 
     fn is_escalated(&self) -> bool {
         let began =
-            self.d.events.iter().rposition(|e| authorship::starts_anew(self.d, e)).map_or(0, |i| i + 1);
+            self.d.events.iter().rposition(|e| authorship::starts_help_anew(self.d, e)).map_or(0, |i| i + 1);
         self.d.events[began..].iter().any(|e| e.kind == EventKind::Escalated && e.by() == Some(HEAL))
     }
 
