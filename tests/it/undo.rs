@@ -10,7 +10,7 @@ use serde_json::json;
 use shared::watch::{self, Visit, Watcher};
 
 use self::scenes::{A, Scene, dying, scenes, waiting, words};
-use crate::route::LIMITED;
+use crate::route::{FLEET, LIMITED};
 use crate::support::{TestBoard, dead_pid, now, ran};
 
 mod scenes; // what every watcher finds to do, each on a board of its own
@@ -322,6 +322,43 @@ fn an_incidents_card_goes_with_its_last_task() {
     scene.b.hand(&["claim", &card, "--worker", "tuesday"]).ok();
     scene.undo(&["p-did"]).ok();
     assert_eq!((scene.b.task(&card, "status"), scene.b.links()), ("running".into(), String::new()));
+}
+
+#[test]
+fn a_workers_own_block_is_its_own_again_and_asked_about_again() {
+    for (word, decision) in [("scope_boundary", Some("reassign")), ("credential_failure", None)] {
+        let mut b = TestBoard::own();
+        b.config.push_str(FLEET);
+        b.add(A, "ready");
+        b.hand(&["claim", A, "--worker", "luna"]).ok();
+        b.hand(&["block", A, "--type", word, "--completed", "half", "--needs", "more", "why"]).ok();
+        let cards = "SELECT count(*) FROM tasks WHERE title LIKE '[BLOCKED]%'";
+        let card = b.value("SELECT id FROM tasks WHERE title LIKE '[BLOCKED]%'");
+        if let Some(action) = decision {
+            b.hand(&["claim", &card, "--worker", "tuesday"]).ok();
+            let route = json!({"route": {"task": A, "action": action, "assignee": "sol"}}).to_string();
+            b.hand(&["complete", &card, "--metadata", &route]).ok();
+        }
+        let scene = Scene::new(b, "route-blocked", 60, "move");
+        scene.acts();
+        scene.undo(&[A]).ok();
+        let b = &scene.b;
+        let told = b.payload(A, "blocked");
+        assert_eq!((&told["by"], &told["watchbill"]["card"]), (&json!("board"), &json!(card)), "{told}");
+        assert_eq!(told["watchbill"]["undone"]["pass"], "p-did", "{told}");
+        let runs = "SELECT count(DISTINCT run_id) || count(run_id) FROM task_events WHERE kind = 'blocked'";
+        assert_eq!(b.value(runs), "12", "of one attempt");
+        let why = ran(b.command("watchbill").args(["why", A])).ok();
+        assert!(why.contains("stopped while luna worked on it"), "{why}");
+        assert_eq!(b.pass_of("synthesize-distress", 5_000, &[]).ok(), "", "it is left to who undid it");
+        b.sql(&format!(
+            "INSERT INTO task_comments (task_id, author, body, created_at) VALUES ('{A}', 'ada', 'watchbill: heal', {})",
+            now() + 80
+        ));
+        let said = b.pass_of("synthesize-distress", 5_000, &[]).ok();
+        assert!(said.contains(&format!("{A} ")), "{word}: {said}");
+        assert_eq!(b.value(cards), "2", "{word}: {said}");
+    }
 }
 
 #[test]

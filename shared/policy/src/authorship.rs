@@ -27,7 +27,12 @@ pub fn is_ours(e: &Event) -> bool {
 pub fn is_of_programs(e: &Event) -> bool {
     let author =
         || e.payload.get("author").and_then(Value::as_str).filter(|_| e.kind == EventKind::Commented);
-    e.by().or_else(author).is_some_and(|by| by == UNDO || NAMES.contains(&by))
+    is_of_undo(e) || e.by().or_else(author).is_some_and(|by| by == UNDO || NAMES.contains(&by))
+}
+
+/// Whether `watchbill undo` left an event, also where it told again what another one had told, under that one's name.
+pub fn is_of_undo(e: &Event) -> bool {
+    e.by() == Some(UNDO) || e.trail().is_some_and(|t| t.get("undone").is_some())
 }
 
 /// The event that says who scheduled a task which is scheduled now. An `unblocked` behind it released nothing, for the row says

@@ -145,7 +145,7 @@ impl Action {
         let undone = undone(d);
         let stands = |e: &&Event| {
             let taken_back = authorship::is_ours(e) && pass_of(e).is_some_and(|pass| undone.contains(pass));
-            authorship::is_turn(e) && !taken_back && !is_extension(e) && e.by() != Some(super::NAME)
+            authorship::is_turn(e) && !taken_back && !is_extension(e) && !authorship::is_of_undo(e)
         };
         d.events.iter().skip(self.span.1 + 1).find(stands)
     }

@@ -276,10 +276,14 @@ impl Rules<'_> {
             let is_answered = a.status.as_ref().is_some_and(|s| *s != Status::Archived);
             is_answered && trouble.began.is_some_and(|began| began > a.at)
         };
-        // `undo` archives the card of what it undoes, and that answers nothing.
+        // `undo` archives the card of what it undoes, and that answers nothing; nor does what was done upon a card and undone.
         let is_undone = |a: &Asked| {
-            let undone = |e: &board::Event| e.kind == board::EventKind::Undone && e.at >= a.at;
-            a.status == Some(Status::Archived) && d.events.iter().any(undone)
+            let mut undone = d.events.iter().filter(|e| e.kind == board::EventKind::Undone && e.at >= a.at);
+            match a.status {
+                Some(Status::Archived) => undone.next().is_some(),
+                Some(Status::Done) => undone.any(asked::is_of_answer),
+                _ => false,
+            }
         };
         let anew = |a: &&Asked| {
             let left = authorship::has_left(d, &a.card) || is_undone(a);

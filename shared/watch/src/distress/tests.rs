@@ -1223,6 +1223,54 @@ fn an_incidents_card_counts_for_each_of_its_sources() {
 }
 
 #[test]
+fn what_was_done_upon_a_card_and_undone_is_asked_again() {
+    let undone = |by: &str| {
+        let undone = json!({"by": by, "case": "decision", "pass": "p-0"});
+        event("watchbill_undone", 200, json!({"by": "undo", "watchbill": {"undone": undone}}))
+    };
+    let asked = |mut s: SourceSeen, word: &str, status: Status| {
+        s.detail.cards_made = vec![CardMade {
+            id: "t_0000cafe".into(),
+            key: format!("distress:t_00000001:{word}:7"),
+            status,
+            created_at: ago(1_000),
+        }];
+        let said = Comment { author: "anna".into(), body: "watchbill: heal".into(), at: ago(100) };
+        s.detail.comments.push(said);
+        let d = one(s);
+        let card = d.steps.first().and_then(card).map(|(_, task)| task.idempotency_key.clone().unwrap());
+        (card, d.left.first().map_or_else(String::new, |l| l.because.clone()))
+    };
+    // Given up, and moved upon its card.
+    for (by, again) in [("route-blocked", Some("distress:t_00000001:rate_limit:7:2")), ("heal", None)] {
+        let mut s = gave_up("t_00000001", Cause::RateLimit);
+        s.detail.events.push(undone(by));
+        assert_eq!(asked(s, "rate_limit", Status::Done).0.as_deref(), again, "{by}");
+    }
+    // Blocked by its worker with a card.
+    let block = |more: Value| {
+        let mut trail = json!({"blocker": "scope_boundary", "card": "t_0000cafe", "run": 7});
+        trail.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let payload =
+            json!({"by": "board", "reason": "scope_boundary: why", "kind": null, "watchbill": trail});
+        Event { run: Some(7), ..event("blocked", 200, payload) }
+    };
+    let again = "distress:t_00000001:scope_boundary:7:2";
+    let told = json!({"undone": {"by": "route-blocked", "pass": "p-0"}});
+    for (more, status, card) in [
+        (told.clone(), Status::Done, Some(again)),
+        (told, Status::Archived, None),
+        (json!({}), Status::Done, None),
+    ] {
+        let mut s = source("t_00000001", Status::Blocked);
+        s.detail.events.push(block(more));
+        s.detail.events.push(undone("route-blocked"));
+        let (made, left) = asked(s, "scope_boundary", status.clone());
+        assert_eq!(made.as_deref(), card, "{status:?}: {left}");
+    }
+}
+
+#[test]
 fn a_card_that_waits_for_its_own_task_holds_nobody() {
     let mut all = seen(vec![source("t_00000001", Status::Ready)]);
     let mut card = open_card("t_0000cafe", "[BLOCKED] t_00000001: rate limited", Status::Todo, json!({}));

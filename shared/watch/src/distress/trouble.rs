@@ -102,6 +102,12 @@ fn is_taken_back(d: &Detail) -> bool {
     d.task.status != Status::Running && case == Some(Rule::HostGone.as_str())
 }
 
+/// For what help a worker's own block asks that an undo told again.
+fn told_again(block: &Event) -> Option<Blocker> {
+    let trail = block.trail().filter(|_| authorship::is_of_undo(block))?;
+    Blocker::named(trail.get("blocker")?.as_str()?)
+}
+
 struct Case<'a> {
     s: &'a SourceSeen,
     d: &'a Detail,
@@ -205,7 +211,11 @@ impl Case<'_> {
         // Its worker asked by a card of its own, and that was closed without an answer to the question.
         let asked = event.trail().and_then(|t| t.get("card")?.as_str()).filter(|_| event.by() == Some(HAND));
         if let Some(card) = asked {
-            return history::closed(self.d, card, asked::status_of(self.d, card));
+            let status = asked::status_of(self.d, card);
+            return match told_again(event).filter(|_| status == Some(&Status::Done)) {
+                Some(blocker) => self.asked_anew(blocker, card, reason),
+                None => history::closed(self.d, card, status),
+            };
         }
         if !self.is_by_worker(event) {
             return Verdict::Leave("blocked by hand; only a person lifts that".into());
@@ -251,6 +261,15 @@ impl Case<'_> {
             quotes,
             ..self.trouble(Rule::WorkerBlock, None, word, blocker, what)
         }))
+    }
+
+    /// Its worker asked by a card of its own, and what was decided on that was undone.
+    fn asked_anew(&self, blocker: Blocker, card: &str, reason: &str) -> Verdict {
+        let what =
+            format!("Its worker asked for help, and what was done upon card {card} was undone by hand.");
+        let quotes = Some(reason.to_owned()).filter(|reason| !reason.is_empty()).into_iter().collect();
+        let trouble = self.trouble(Rule::WorkerBlock, None, blocker.as_str(), blocker, what);
+        Verdict::Stuck(Box::new(Trouble { quotes, ..trouble }))
     }
 
     /// A task that waits for its next attempt, although the cause that ended the last one is still there.

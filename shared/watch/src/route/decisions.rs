@@ -702,7 +702,11 @@ fn is_given_up(d: &Detail) -> bool {
 
 /// Whether a task stands still by its own worker's block, and the card was written for that very one.
 fn is_workers_block_of(d: &Detail, card: &Detail) -> bool {
-    let stop = newest_stop(d).and_then(|stop| d.events.iter().rposition(|e| e == stop));
+    // An undo tells the block again; the card was written for the first one.
+    let is_it = |e: &Event, stop: &Event| {
+        e == stop || (authorship::is_of_undo(stop) && e.kind == stop.kind && e.run == stop.run)
+    };
+    let stop = newest_stop(d).and_then(|stop| d.events.iter().position(|e| is_it(e, stop)));
     let Some(stop) = stop.filter(|_| is_by_worker(d)) else { return false };
     let fact = |e: &Event, key: &str, value: &str| {
         e.trail().and_then(|t| t.get(key)).and_then(Value::as_str) == Some(value)
