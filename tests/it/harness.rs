@@ -141,7 +141,7 @@ fn code_0_on_a_full_disk_is_not_done() {
         ("head -c 40000000 /dev/zero; echo 'error: 429 Too Many Requests'; exit 0", 1, "blocked"),
         ("head -c 4000 /dev/zero; echo done; exit 0", 0, "done"),
         // It said itself that it is done.
-        (&completes, 0, "done"),
+        (completes, 0, "done"),
     ] {
         let d = Desk::new();
         let logs = d.b.path().join("kanban/logs");

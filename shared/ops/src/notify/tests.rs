@@ -427,7 +427,7 @@ fn a_clock_that_was_ahead_silences_nothing() {
     assert_eq!(pass(&mut book, &at(120, &[]), &target, Outcome::Accepted), Decision::Quiet);
     assert!(told(&pass(&mut book, &asks(240, 150), &target, Outcome::Accepted)).is_some());
     assert_eq!(told(&pass(&mut book, &asks(300, 150), &target, Outcome::Accepted)), None);
-    // Of a clock that goes right an older question that is left is no news.
+    // Of a clock that goes right an older question that is left is not told again.
     let mut book = Book::default();
     assert!(told(&pass(&mut book, &asks(180, 180), &target, Outcome::Accepted)).is_some());
     assert_eq!(told(&pass(&mut book, &asks(240, 150), &target, Outcome::Accepted)), None);
