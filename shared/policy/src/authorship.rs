@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::Profiles;
 use base::cause::Cause;
-use base::registry::NAMES;
+use base::registry::{HEAL, NAMES};
 use base::time::Time;
 use board::{Comment, Detail, Event, EventKind, Run, Status};
 use config::Heal;
@@ -59,9 +59,15 @@ pub fn is_fresh_start(e: &Event) -> bool {
     by_hand && !is_ours(e)
 }
 
-/// Whether an event starts anew how often `heal` helped a task: what does so for all counts, and an undo.
+/// The watcher whose step an undo took back.
+pub fn undid(e: &Event) -> Option<&str> {
+    let is_undo = e.kind == EventKind::Undone && e.by() == Some(UNDO);
+    e.trail().filter(|_| is_undo)?.get("undone")?.get("by")?.as_str()
+}
+
+/// Whether an event starts anew how often `heal` helped a task: what does so for all counts, and an undo of what it did.
 pub fn starts_help_anew(d: &Detail, e: &Event) -> bool {
-    starts_anew(d, e) || (e.kind == EventKind::Undone && e.by() == Some(UNDO))
+    starts_anew(d, e) || undid(e) == Some(HEAL)
 }
 
 /// Whether an event starts anew what is counted of a task. What an orchestrator runs while it works on the task's own card bears
@@ -268,9 +274,9 @@ mod tests {
     #[test]
     fn an_undo_starts_the_help_of_heal_anew_and_nothing_else() {
         let d = detail("t_00000001", Status::Ready);
-        for (by, anew) in [(UNDO, true), ("heal", false)] {
-            let e = event(EventKind::Undone, 100, json!({"by": by}));
-            assert_eq!((starts_help_anew(&d, &e), starts_anew(&d, &e)), (anew, false), "{by}");
+        for (by, of, anew) in [(UNDO, HEAL, true), (UNDO, "route-blocked", false), (HEAL, HEAL, false)] {
+            let e = event(EventKind::Undone, 100, json!({"by": by, "watchbill": {"undone": {"by": of}}}));
+            assert_eq!((starts_help_anew(&d, &e), starts_anew(&d, &e)), (anew, false), "{by} {of}");
         }
         assert!(starts_help_anew(&d, &event("unblocked", 100, json!({}))));
     }

@@ -719,7 +719,10 @@ impl Hand<'_> {
         );
         self.settle(work, |hand, seen| {
             let trail = hand.about(work, "worker exited with code 0 on a full disk (board run)", None);
-            hermes::blocked(seen, &why, Some("needs_input"), &trail)
+            // It is not asked for the second time where its worker asked something before.
+            let mut first = seen.clone();
+            first.task.block_kind = None;
+            hermes::blocked(&first, &why, Some("needs_input"), &trail)
         })?;
         let status = self.look(id)?.task.status.clone();
         Err(refused(

@@ -223,7 +223,9 @@ impl Facts {
     /// Whether it is held for what no time mends, and route-blocked does not try it when the hold ends.
     pub(crate) fn lasts(&self) -> bool {
         let is_left = |t: &Take| t.next.is_none() && matches!(t.verdict, Verdict::Leaves);
+        // Heal ends the hold of a marked one.
         self.detail.task.status == Status::Scheduled
+            && !self.is_marked()
             && needs_operator::lacking(&self.detail).is_some()
             && self.takes.iter().any(|t| t.watcher == ROUTE_BLOCKED && is_left(t))
     }

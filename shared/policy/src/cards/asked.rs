@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::authorship::UNDO;
+use crate::authorship;
 use crate::cards::identity::is_writer;
 use base::registry::ROUTE_BLOCKED;
 use base::time::Time;
@@ -53,8 +53,7 @@ pub fn status_of<'a>(d: &'a Detail, card: &str) -> Option<&'a Status> {
 
 /// Whether an event says that a step of route-blocked was undone: it acts upon cards.
 pub fn is_of_answer(undone: &Event) -> bool {
-    let by = |t: &Value| Some(t.get("undone")?.get("by")?.as_str()? == ROUTE_BLOCKED);
-    undone.by() == Some(UNDO) && undone.trail().and_then(by) == Some(true)
+    authorship::undid(undone) == Some(ROUTE_BLOCKED)
 }
 
 /// Whether route-blocked saw that a card was completed without a decision, and leaves it to be asked once more.

@@ -12,7 +12,7 @@ use base::count::things_or;
 use base::error::Result;
 use base::time::Time;
 use board::several_hosts::{log_is_on, shown};
-use board::{Board, Detail, EventKind, Run, Status, Task, discover};
+use board::{Board, Detail, Event, EventKind, Run, Status, Task, claim_host, discover};
 use config::span::seconds;
 use logs::usage::Usage;
 use policy::attempts::ended;
@@ -212,14 +212,19 @@ fn output_of<'a>(d: &'a Detail, run: &Run) -> Option<&'a str> {
 
 /// What our programs wrote down with the claim of an attempt.
 fn claim_of<'a>(d: &'a Detail, run: &Run) -> Option<&'a Value> {
-    d.events.iter().rev().find(|e| e.kind == EventKind::Claimed && e.run == Some(run.id))?.trail()
+    claimed(d, run)?.trail()
 }
 
-/// How many later attempts of a task printed to the same file, and where what this one printed is kept then.
+fn claimed<'a>(d: &'a Detail, run: &Run) -> Option<&'a Event> {
+    d.events.iter().rev().find(|e| e.kind == EventKind::Claimed && e.run == Some(run.id))
+}
+
+/// How many later attempts of a task printed to the same file, on the same host, and where what this one printed is kept then.
 fn kept(d: &Detail, run: &Run) -> Option<(usize, String)> {
     let file = output_of(d, run)?;
+    let host = |r: &Run| claimed(d, r).and_then(|e| e.payload.get("lock")?.as_str()).map(claim_host);
     let newer = d.runs.iter().take_while(|r| r.id != run.id);
-    let later = newer.filter(|r| output_of(d, r) == Some(file)).count();
+    let later = newer.filter(|r| output_of(d, r) == Some(file) && host(r) == host(run)).count();
     Some((later, discover::kept_log(file, later)))
 }
 

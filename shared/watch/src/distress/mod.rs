@@ -279,9 +279,12 @@ impl Rules<'_> {
         // `undo` archives the card of what it undoes, and that answers nothing; nor does what was done upon a card and undone.
         let is_undone = |a: &Asked| {
             let mut undone = d.events.iter().filter(|e| e.kind == board::EventKind::Undone && e.at >= a.at);
+            // What was decided after the undo is not carried out yet.
+            let is_worked_on =
+                |e: &board::Event| d.card_work.iter().any(|(_, to)| to.is_some_and(|to| to >= e.at));
             match a.status {
                 Some(Status::Archived) => undone.next().is_some(),
-                Some(Status::Done) => undone.any(asked::is_of_answer),
+                Some(Status::Done) => undone.any(|e| asked::is_of_answer(e) && !is_worked_on(e)),
                 _ => false,
             }
         };

@@ -1245,7 +1245,10 @@ fn what_was_done_upon_a_card_and_undone_is_asked_again() {
     for (by, again) in [("route-blocked", Some("distress:t_00000001:rate_limit:7:2")), ("heal", None)] {
         let mut s = gave_up("t_00000001", Cause::RateLimit);
         s.detail.events.push(undone(by));
-        assert_eq!(asked(s, "rate_limit", Status::Done).0.as_deref(), again, "{by}");
+        assert_eq!(asked(s.clone(), "rate_limit", Status::Done).0.as_deref(), again, "{by}");
+        // Its orchestrator answered after that: the answer comes first.
+        s.detail.card_work = vec![(ago(150), Some(ago(110)))];
+        assert_eq!(asked(s, "rate_limit", Status::Done).0, None, "{by}");
     }
     // Blocked by its worker with a card.
     let block = |more: Value| {

@@ -440,6 +440,7 @@ impl<'a> Rules<'a> {
             || !is_ours_to_move(d)
             || self.touched.contains(&d.task.id)
             || self.hands_off(d).is_some()
+            || self.is_told_of_outliving(d, "it goes on after that", "goes on with it")
         {
             return;
         }

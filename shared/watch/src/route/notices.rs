@@ -20,6 +20,11 @@ const FRESH: i64 = 300;
 /// The key of the notice that the configuration of a profile changed under its attempt.
 pub(super) const PROFILE_CHANGED: &str = "profile-changed";
 
+/// Whether this watcher told with it that the worker of an ended attempt keeps a task from going on.
+pub(super) fn is_of_outliving(told: &Event) -> bool {
+    told.by() == Some(ROUTE_BLOCKED) && needs_operator::outlives(told).is_some()
+}
+
 impl<'a> Rules<'a> {
     /// Tells what stands still or runs on something outdated.
     pub(super) fn tell(&mut self, orchestrators: &[String]) {
@@ -184,8 +189,7 @@ impl<'a> Rules<'a> {
     /// That nothing waits for such a worker any more: it ended, and something else keeps the task where it is.
     pub(super) fn end_outliving(&mut self) {
         let seen = self.seen;
-        let by_us = |e: &Event| e.by() == Some(ROUTE_BLOCKED) && needs_operator::outlives(e).is_some();
-        for d in seen.tasks.iter().filter(|d| needs_operator::told(d).is_some_and(by_us)) {
+        for d in seen.tasks.iter().filter(|d| needs_operator::told(d).is_some_and(is_of_outliving)) {
             if self.touched.contains(&d.task.id) || self.hands_off(d).is_some() {
                 continue;
             }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::decisions::{decided_about, part_keys};
+use super::notices;
 use super::seen::{CardSeen, Guarded, Outliving, Seen, may_wait};
 use base::error::Result;
 use board::{Detail, Event, EventKind, Status, Step, Task, discover};
@@ -22,7 +23,7 @@ use policy::dispatcher::InTurn;
 use policy::runtime::{Dispatcher, Runtime};
 use policy::worktree_note::{self, TreeNotes};
 use policy::{Pass, World};
-use policy::{authorship, clock, dispatcher};
+use policy::{authorship, clock, dispatcher, needs_operator};
 
 /// Finished cards of this many seconds are looked for by themselves; older ones are found by the tasks that still wait.
 const LATELY: i64 = 3_600;
@@ -108,14 +109,16 @@ pub(super) fn observe(world: &mut World<'_>, pass: &Pass) -> Result<Seen> {
     Ok(seen)
 }
 
-/// The living workers of ended attempts at tasks that these steps make available to the next worker.
+/// The living workers of ended attempts at tasks that these steps make available to the next worker, or of which a person was told.
 fn outliving(
     world: &World<'_>,
     tasks: &[Detail],
     steps: &[Step],
     pass: &Pass,
 ) -> BTreeMap<String, Outliving> {
-    let freed: Vec<Freed<'_>> = steps.iter().filter_map(Step::freed).collect();
+    // What was told of such a worker stands while that lives, also in a pass that frees nothing.
+    let told = tasks.iter().filter(|d| needs_operator::told(d).is_some_and(notices::is_of_outliving));
+    let freed: Vec<Freed<'_>> = steps.iter().filter_map(Step::freed).chain(told.map(Detail::freed)).collect();
     if freed.is_empty() {
         return BTreeMap::new();
     }
