@@ -459,6 +459,11 @@ impl Detail {
         self.events.iter().rev().find(|e| e.kind == EventKind::Claimed)
     }
 
+    /// The event of the claim that began an attempt: its newest one.
+    pub fn claim_of(&self, run: i64) -> Option<&Event> {
+        self.events.iter().rev().find(|e| e.kind == EventKind::Claimed && e.run == Some(run))
+    }
+
     /// The kind of a block: as its event says, else as its row does.
     pub fn block_kind<'d>(&'d self, block: Option<&'d Event>) -> Option<&'d str> {
         let said = block.and_then(|e| e.payload.get("kind")?.as_str()).map(str::trim);

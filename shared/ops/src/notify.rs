@@ -254,8 +254,7 @@ impl Book {
     pub fn quiet(&self, now: &Now, elsewhere: &BTreeSet<String>) -> String {
         let is_other = |n: &&Need| n.board.as_ref().is_some_and(|board| elsewhere.contains(board));
         let is_told = |n: &&Need| self.open.iter().any(|e| e.key == n.key);
-        // That this target cannot be told anything is told elsewhere.
-        let needs = now.needs.iter().filter(|n| self.failing.is_none() || n.cause != FAILING);
+        let needs = now.needs.iter().filter(|n| self.tells(n));
         let (other, here): (Vec<&Need>, Vec<&Need>) = needs.partition(is_other);
         let told = here.iter().copied().filter(is_told).count();
         let is_young = self.unseen.is_some() && self.blind(now).is_none();
@@ -279,14 +278,17 @@ impl Book {
         !self.message(now, elsewhere).began.is_empty()
     }
 
+    /// Whether this target is told of it. That it cannot be told anything is told to the others, and over once it is.
+    fn tells(&self, need: &Need) -> bool {
+        self.failing.is_none() || need.cause != FAILING
+    }
+
     /// All that began and ended since the last message that was accepted.
     fn message(&self, now: &Now, elsewhere: &BTreeSet<String>) -> Message {
         let doubted_end = |key: &String| self.doubt.as_ref().is_some_and(|doubt| doubt.ended.contains(key));
         let is_open = |key: &String| self.open.iter().any(|e| e.key == *key);
         let blind = self.blind(now);
-        // That this target could not be told anything is over where it is told.
-        let tells = |n: &&Need| self.failing.is_none() || n.cause != FAILING;
-        let needs = blind.iter().chain(&now.needs).filter(tells);
+        let needs = blind.iter().chain(&now.needs).filter(|n| self.tells(n));
         let needs = needs.filter(|n| n.board.as_ref().is_none_or(|board| !elsewhere.contains(board)));
         let is_again = |key: &String| self.open.iter().any(|e| e.again && e.key == *key);
         let is_long = |since: Time| self.is_unkept || now.now.since(since) >= LASTED;

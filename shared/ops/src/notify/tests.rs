@@ -825,6 +825,7 @@ fn what_else_cannot_be_looked_at_is_told_once_it_has_lasted() {
             let is_first = seconds == 600;
             let parts = ["default: ", "; other: t_"].map(|part| message.text.contains(part));
             assert_eq!(parts, [!is_first; 2], "{}", message.text);
+            assert!(message.text.contains("watchbill status"), "{}", message.text);
         }
     }
     // What an earlier version told, and how long it counted, goes on.

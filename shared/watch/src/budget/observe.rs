@@ -4,15 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
-use serde_json::Value;
-
 use super::endings;
 use super::seen::{FilesSeen, MAX_EARLIER_RUNS, Seen, Used, Work};
 use base::count::things_or;
 use base::error::Result;
 use base::time::Time;
 use board::several_hosts::{log_is_on, shown};
-use board::{Board, Detail, Event, EventKind, Run, Status, Task, claim_host, discover};
+use board::{Board, Detail, Run, Status, Task, claim_host, discover};
 use config::span::seconds;
 use logs::usage::Usage;
 use policy::attempts::ended;
@@ -202,27 +200,18 @@ fn refused(world: &mut World<'_>, d: &Detail, now: Time) -> BTreeSet<i64> {
 
 /// The log an attempt writes to, as its claim names it; `None` is the task's own.
 fn log_of<'a>(d: &'a Detail, run: &Run) -> Option<&'a str> {
-    claim_of(d, run)?.get("log")?.as_str()
+    d.claim_of(run.id)?.trail()?.get("log")?.as_str()
 }
 
 /// The file in which `board run` kept what an attempt printed, as its claim names it.
 fn output_of<'a>(d: &'a Detail, run: &Run) -> Option<&'a str> {
-    claim_of(d, run)?.get("output")?.as_str()
-}
-
-/// What our programs wrote down with the claim of an attempt.
-fn claim_of<'a>(d: &'a Detail, run: &Run) -> Option<&'a Value> {
-    claimed(d, run)?.trail()
-}
-
-fn claimed<'a>(d: &'a Detail, run: &Run) -> Option<&'a Event> {
-    d.events.iter().rev().find(|e| e.kind == EventKind::Claimed && e.run == Some(run.id))
+    d.claim_of(run.id)?.trail()?.get("output")?.as_str()
 }
 
 /// How many later attempts of a task printed to the same file, on the same host, and where what this one printed is kept then.
 fn kept(d: &Detail, run: &Run) -> Option<(usize, String)> {
     let file = output_of(d, run)?;
-    let host = |r: &Run| claimed(d, r).and_then(|e| e.payload.get("lock")?.as_str()).map(claim_host);
+    let host = |r: &Run| d.claim_of(r.id).and_then(|e| e.payload.get("lock")?.as_str()).map(claim_host);
     let newer = d.runs.iter().take_while(|r| r.id != run.id);
     let later = newer.filter(|r| output_of(d, r) == Some(file) && host(r) == host(run)).count();
     Some((later, discover::kept_log(file, later)))
@@ -546,6 +535,21 @@ mod tests {
             });
             assert_eq!(told.collect::<Vec<_>>(), want, "{mine:?} {others:?}");
         }
+    }
+
+    #[test]
+    fn logs_that_another_host_kept_are_not_counted() {
+        use board::testing::{ago, detail, event, run};
+        let mut d = detail("t_0000000a", Status::Running);
+        for (n, host) in [(9, "night"), (8, "day"), (7, "night")] {
+            d.runs.push(Run { started_at: ago(100 - n), ..run(n, "luna", None) });
+            let lock = format!("{host}:1");
+            let claim =
+                serde_json::json!({"lock": lock, "by": "board", "watchbill": {"output": "/logs/a.log"}});
+            d.events.push(board::Event { run: Some(n), ..event("claimed", 100 - n, claim) });
+        }
+        let kept = d.runs.iter().map(|run| super::kept(&d, run).map(|(later, _)| later));
+        assert_eq!(kept.collect::<Vec<_>>(), [Some(0), Some(0), Some(1)]);
     }
 
     #[test]

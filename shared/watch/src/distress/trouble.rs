@@ -234,8 +234,8 @@ impl Case<'_> {
 
     /// Hermes makes up a run for a block of a task that is not running, so only one that was claimed is a worker's.
     fn is_by_worker(&self, event: &Event) -> bool {
-        let claimed = |e: &Event| e.kind == EventKind::Claimed && e.run.is_some() && e.run == event.run;
-        self.d.events.iter().any(claimed) && event.by().is_none_or(|by| by == HAND)
+        let is_claimed = event.run.is_some_and(|run| self.d.claim_of(run).is_some());
+        is_claimed && event.by().is_none_or(|by| by == HAND)
     }
 
     /// A cause that the next attempt would meet again, if both the log and the worker's own words name it.

@@ -150,8 +150,7 @@ impl<'a> Rules<'a> {
     fn is_outlived(&mut self, card: &Detail, steps: &[Step]) -> bool {
         let Some(step) = steps.iter().find(|s| s.sets_free()) else { return false };
         let Some(d) = self.task(&step.task) else { return false };
-        let waits = format!("the decision of card {} waits for its end", card.task.id);
-        self.is_told_of_outliving(d, &waits, "carries out the decision")
+        self.tells_of_outliving(d, Some(card))
     }
 
     fn find_refused(&mut self, card: &Detail, refused: &[String]) {
@@ -721,7 +720,5 @@ fn is_workers_block_of(d: &Detail, card: &Detail) -> bool {
 /// Blocked by the attempt that ran then, not by hand.
 pub(super) fn is_by_worker(d: &Detail) -> bool {
     let newest = d.events.iter().rev().find(|e| e.kind == EventKind::Blocked);
-    newest.is_some_and(|b| {
-        b.run.is_some() && d.events.iter().any(|e| e.kind == EventKind::Claimed && e.run == b.run)
-    })
+    newest.and_then(|b| d.claim_of(b.run?)).is_some()
 }

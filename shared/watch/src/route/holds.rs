@@ -72,7 +72,7 @@ impl<'a> Rules<'a> {
             if let Some(w) = self.waits(d).filter(|w| !is_cards_business(&w.tied)) {
                 match self.hands_off(d) {
                     Some(why) => self.leave(d, why),
-                    None if self.is_told_of_outliving(d, "it goes on after that", "goes on with it") => {}
+                    None if self.tells_of_outliving(d, None) => {}
                     None => waiting.push(w),
                 }
             }
@@ -440,7 +440,6 @@ impl<'a> Rules<'a> {
             || !is_ours_to_move(d)
             || self.touched.contains(&d.task.id)
             || self.hands_off(d).is_some()
-            || self.is_told_of_outliving(d, "it goes on after that", "goes on with it")
         {
             return;
         }
@@ -452,7 +451,9 @@ impl<'a> Rules<'a> {
         let (id, cause, said) = (entry.id.clone(), entry.cause, entry.said(state));
         let until = entry.until.max(self.seen.now.plus(60));
         let choose = |blocker| self.router.choose(&ask(&self.router, d, blocker, Some(id.clone())));
-        if let Some(Choice::Move(to)) = cause.blocker_type().map(choose) {
+        // A move waits for the worker of an ended attempt, and the end of the card does not: the task is held until then.
+        let is_free = !self.seen.outliving.contains_key(&d.task.id);
+        if let Some(Choice::Move(to)) = cause.blocker_type().filter(|_| is_free).map(choose) {
             let why = Why::new(Rule::Fallback, said).cause(Some(cause));
             let parting = Parting::Closed(card.task.id.clone());
             let step = self.scribe.moved(&mut self.router, d, &to, why, &parting);

@@ -158,14 +158,21 @@ impl<'a> Rules<'a> {
         self.say_once(d, key, (what, mend), is_due, Why::new(Rule::Notice, format!("{what}; {mend}")));
     }
 
-    /// Tells that the worker of an ended attempt keeps a task from going on, where it has for `heal.orphan_wait`: what `waits`, and what
-    /// route-blocked `then` does. Whether it does.
-    pub(super) fn is_told_of_outliving(&mut self, d: &'a Detail, waits: &str, then: &str) -> bool {
+    /// Tells that the worker of an ended attempt keeps a task from going on, or the `decision` of a card from being carried out, where it
+    /// has for `heal.orphan_wait`: once, as long as that stands. Whether it has.
+    pub(super) fn tells_of_outliving(&mut self, d: &'a Detail, decision: Option<&Detail>) -> bool {
         let Some(worker) = self.seen.outliving.get(&d.task.id) else { return false };
         let lived = self.seen.now.since(worker.since);
         if lived < seconds(self.config.heal.orphan_wait) {
             return false;
         }
+        let (waits, then) = match decision {
+            Some(card) => (
+                format!("the decision of card {} waits for its end", card.task.id),
+                "carries out the decision",
+            ),
+            None => ("it goes on after that".to_owned(), "goes on with it"),
+        };
         let (id, pid) = (&d.task.id, worker.pid);
         self.router.withdraw(id);
         let (command, lived) = (&worker.command, words(lived));
@@ -174,16 +181,11 @@ impl<'a> Rules<'a> {
         );
         let mend =
             format!("look at what process {pid} does, and end it (`kill {pid}`); route-blocked then {then}");
-        self.tell_of_outliving(d, pid, &what, &mend);
+        let is_due = needs_operator::told(d).and_then(needs_operator::key) != Some(OLDER_WORKER);
+        let why = Why::new(Rule::OlderWorker, format!("{what}; {mend}")).fact(PIDS, json!([pid]));
+        self.say_once(d, OLDER_WORKER, (&what, &mend), is_due, why);
         self.touched.insert(id.clone());
         true
-    }
-
-    /// Once, as long as that stands.
-    fn tell_of_outliving(&mut self, d: &'a Detail, pid: i64, what: &str, mend: &str) {
-        let told = needs_operator::told(d).and_then(needs_operator::key);
-        let why = Why::new(Rule::OlderWorker, format!("{what}; {mend}")).fact(PIDS, json!([pid]));
-        self.say_once(d, OLDER_WORKER, (what, mend), told != Some(OLDER_WORKER), why);
     }
 
     /// That nothing waits for such a worker any more: it ended, and something else keeps the task where it is.

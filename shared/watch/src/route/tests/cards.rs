@@ -1,7 +1,7 @@
 //! Open cards of every author.
 
 use super::*;
-use crate::route::seen::Guarded;
+use crate::route::seen::{Guarded, Outliving};
 use board::Place;
 
 fn with(card: CardSeen, task: Detail) -> Seen {
@@ -431,21 +431,30 @@ fn a_card_of_a_refused_worker_outlives_the_runtimes_own_next_attempt() {
 #[test]
 fn what_the_end_of_its_card_would_hand_to_a_held_provider_is_moved_or_parked_first() {
     let c = card("t_0000cafe", "t_00000001", "env_blocker", Status::Ready);
-    let with_hosts = |hosts: &[&str], decided: i64, limited: i64| {
+    let seen = |hosts: &[&str], decided: i64, limited: i64| {
         let mut d = given_up(&c);
         d.task.status = Status::Todo;
         d.task.assignee = Some("luna".into());
         d.events.push(event("assigned", decided, json!({})));
         let mut s = with(c.clone(), d);
         s.routing.sightings = hosts.iter().map(|at| refused(at, Cause::RateLimit, limited)).collect();
-        let d = told(&s);
+        s
+    };
+    let said = |s: &Seen| {
+        let d = told(s);
         actions(&d).iter().map(|(t, a)| format!("{t} {a}")).collect::<Vec<_>>().join(", ")
     };
+    let with_hosts = |hosts: &[&str], decided: i64, limited: i64| said(&seen(hosts, decided, limited));
     let moved = "t_00000001 move, t_0000cafe close-card";
     assert_eq!(with_hosts(&["a"], 100, 30), moved, "as the next pass would");
     let parked = "t_00000001 park, t_0000cafe close-card";
     assert_eq!(with_hosts(&["a", "b", "c"], 100, 30), parked, "nobody else takes it");
     assert_eq!(with_hosts(&["a"], 20, 30), "t_0000cafe close-card", "decided in the knowledge of it");
+    // A move waits for the end of an older worker, and the end of the card would not.
+    let mut outlived = seen(&["a"], 100, 30);
+    let worker = Outliving { pid: 77, command: "agent".into(), since: ago(3_600) };
+    outlived.outliving.insert("t_00000001".into(), worker);
+    assert_eq!(said(&outlived), parked);
 }
 
 #[test]
