@@ -118,9 +118,14 @@ pub fn is_opted_out(seen: &Detail, profiles: &Profiles, person: Option<&str>) ->
     said.filter(counts).fold(marked, |_, (_, out)| out)
 }
 
+/// What a mark begins with.
+const MARK: &str = "watchbill";
+
 /// Whether a comment asks to leave its task alone, or takes that back; `None`: it says neither. What asks for it may go on in words
 /// ("watchbill: no-heal, I look at it myself"): it only holds the watchers back. What takes it back says nothing else.
 fn opts_out(c: &Comment) -> Option<bool> {
+    // Hardly any comment is marked, and a long one is not searched for the end of its first line.
+    after(plain(&c.body), MARK)?;
     let line = c.body.lines().next()?;
     let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-' || c == '_');
     match after_mark(plain(line), "no-heal") {
@@ -131,17 +136,21 @@ fn opts_out(c: &Comment) -> Option<bool> {
 
 /// A line without what Markdown puts before its text: list marks, quotes, backticks and asterisks; nor a byte order mark.
 fn plain(line: &str) -> &str {
-    line.trim_start_matches(|c: char| c.is_whitespace() || "\u{feff}>-*+`".contains(c))
+    line.trim_start_matches(|c: char| {
+        c.is_whitespace() || matches!(c, '\u{feff}' | '>' | '-' | '*' | '+' | '`')
+    })
 }
 
 /// What stands on a line after the mark `watchbill: WORD`, in letters of either case.
 fn after_mark<'l>(line: &'l str, word: &str) -> Option<&'l str> {
-    let after = |text: &'l str, start: &str| {
-        let (head, rest) = text.split_at_checked(start.len())?;
-        head.eq_ignore_ascii_case(start).then_some(rest)
-    };
-    let rest = after(line.trim_start(), "watchbill")?.trim_start();
+    let rest = after(line.trim_start(), MARK)?.trim_start();
     after(after(rest, ":")?.trim_start(), word).map(str::trim_end)
+}
+
+/// What a text says after this start, in letters of either case.
+fn after<'l>(text: &'l str, start: &str) -> Option<&'l str> {
+    let (head, rest) = text.split_at_checked(start.len())?;
+    head.eq_ignore_ascii_case(start).then_some(rest)
 }
 
 /// Whether an event says that something happened to the work itself, rather than to what is written around it.

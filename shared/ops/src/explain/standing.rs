@@ -128,8 +128,8 @@ fn beyond_waiting(f: &Facts, stand: Stand) -> Stand {
     }
     let lacking = needs_operator::lacking(&f.detail).filter(|_| stand.kind != Kind::Fine);
     // What goes to another profile that works, at once or in its turn, gets there without a person.
-    let goes_by_itself = f.hands_off().is_none();
-    if lacking.is_some() && goes_by_itself && due(f).is_some_and(|(_, take)| goes(take)) {
+    let goes_by_itself = lacking.is_some() && f.hands_off().is_none();
+    if goes_by_itself && due(f).is_some_and(|(_, take)| goes(take)) {
         return Stand { kind: Kind::Due, ..stand };
     }
     if let Some(lacking) = lacking.filter(|_| !(goes_by_itself && f.is_in_turn())) {
@@ -256,10 +256,12 @@ fn goes(take: &Take) -> bool {
 fn left_lying(f: &Facts, stand: Stand) -> Stand {
     let stands = matches!(f.detail.task.status, Status::Blocked | Status::Ready | Status::Other(_));
     let is_long = f.now.since(f.since()) >= f.patience;
+    if stand.kind != Kind::LeftAlone || !stands || !is_long || is_promoted(f) {
+        return stand;
+    }
     // Who starts what is ready asks for no mark.
     let is_marked = f.detail.task.status != Status::Ready && f.is_marked();
-    let lies = stand.kind == Kind::LeftAlone && stands && is_long && (is_marked || f.hands_off().is_none());
-    if !lies || is_promoted(f) {
+    if !is_marked && f.hands_off().is_some() {
         return stand;
     }
     let is_unknown = matches!(f.detail.task.status, Status::Other(_));
@@ -540,8 +542,7 @@ fn profile(run: &Run) -> &str {
 /// The attempt that a block ended. For one that nobody worked on Hermes makes an attempt up, so that the reason is kept.
 fn worked<'a>(d: &'a Detail, block: &Event, now: Time) -> Option<&'a Run> {
     let run = d.runs.iter().find(|r| Some(r.id) == block.run)?;
-    let claimed = d.events.iter().any(|e| e.kind == EventKind::Claimed && e.run == block.run);
-    (claimed || run.seconds(now) > 0).then_some(run)
+    (d.claim_of(run.id).is_some() || run.seconds(now) > 0).then_some(run)
 }
 
 /// We gave it to a person.

@@ -269,8 +269,9 @@ pub(super) fn for_people(f: &Facts, stand: &Stand) -> Option<Stand> {
 
 /// A claim was left on it, of which nobody can say whether it still holds: whatever it waits for, nothing starts it then.
 pub(super) fn claimed(f: &Facts, stand: Stand) -> Stand {
-    let is_open = matches!(stand.kind, Kind::LeftAlone | Kind::Fine) && f.hands_off().is_none();
-    let Some((lock, ends)) = f.left_claim().filter(|_| is_open) else { return stand };
+    let is_open = matches!(stand.kind, Kind::LeftAlone | Kind::Fine);
+    let claim = f.left_claim().filter(|_| is_open && f.hands_off().is_none());
+    let Some((lock, ends)) = claim else { return stand };
     let over = f.now.since(ends);
     if over < f.patience {
         return stand;

@@ -78,7 +78,9 @@ pub(super) fn classify(name: &str, earlier: &[String], query: bool) -> Option<Na
     if all.len() > 1 && is_in(ABOUT, last) {
         return None;
     }
-    if let Some(name) = by_parts(name, &all) {
+    if has_stem(&all.concat())
+        && let Some(name) = by_parts(name, &all)
+    {
         return Some(name);
     }
     if query
@@ -90,6 +92,19 @@ pub(super) fn classify(name: &str, earlier: &[String], query: bool) -> Option<Na
         return Some(Name::Query);
     }
     spoken(earlier, &all).then_some(Name::Spoken)
+}
+
+/// Whether any name of a secret may be made of these parts, run together. Nearly no word in front of a colon is one, and what
+/// [`by_parts`] looks for takes long to look for.
+fn has_stem(joined: &str) -> bool {
+    let of_three = |w: &[u8]| {
+        matches!(
+            w,
+            b"aut" | b"bea" | b"coo" | b"cre" | b"jwt" | b"key" | b"pas" | b"pat" | b"sec" | b"sig" | b"tok"
+        )
+    };
+    let bytes = joined.as_bytes();
+    bytes.windows(3).any(of_three) || bytes.windows(2).any(|w| w == b"pw")
 }
 
 fn by_parts(name: &str, all: &[&str]) -> Option<Name> {
@@ -160,7 +175,27 @@ pub(super) fn spoken(earlier: &[String], own: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::spoken;
+    use super::{by_parts, has_stem, spoken};
+
+    /// Of all words that this file knows.
+    #[test]
+    fn every_name_of_a_secret_has_a_stem() {
+        let words = include_str!("names.rs").split('"').flat_map(|text| text.split_ascii_whitespace());
+        let is_word = |w: &&str| w.len() < 32 && w.bytes().all(|b| b.is_ascii_lowercase());
+        let words: std::collections::BTreeSet<&str> = words.filter(is_word).collect();
+        assert!(words.contains("sharedaccesssignature") && words.contains("pgpass"));
+        let mut names = 0;
+        for first in &words {
+            for last in [None].into_iter().chain(words.iter().map(Some)) {
+                let all: Vec<&str> = std::iter::once(first).chain(last).copied().collect();
+                let joined = all.concat();
+                let is_name = by_parts(&joined.to_uppercase(), &all).is_some();
+                assert!(!is_name || has_stem(&joined), "{all:?}");
+                names += usize::from(is_name);
+            }
+        }
+        assert!(names > 1_000, "{names}");
+    }
 
     #[test]
     fn what_is_said_before_a_secret() {
