@@ -372,7 +372,8 @@ impl Summary {
         let cards = facts.iter().filter(|f| f.is_card()).filter(is_left).map(|f| entry(f, since));
         s.needs_you.extend(cards.filter(|(kind, _)| *kind == Kind::NeedsPerson).map(|(_, entry)| entry));
         for list in [&mut s.needs_you, &mut s.waiting, &mut s.healed, &mut s.left_alone] {
-            list.sort_by(|a, b| (a.since, &a.task).cmp(&(b.since, &b.task)));
+            // An entry is large, and moved once so.
+            list.sort_by_cached_key(|e| (e.since, e.task.clone()));
         }
         // A task that stands still since something of it is unreadable may need the operator, until the operator is asked.
         let is_asked = |id: &str| s.needs_you.iter().any(|e| e.task == id);

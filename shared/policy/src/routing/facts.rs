@@ -189,7 +189,7 @@ pub fn observe(world: &mut World<'_>, about: &About<'_>, now: Time) -> Result<Ro
     // One of the future would be the newest for as long as a clock was ahead.
     sightings.retain(|s| !s.at.is_ahead_of(now));
     sent.retain(|s| !s.at.is_ahead_of(now));
-    sightings.sort_by(|a, b| (a.at, a.began, &a.task).cmp(&(b.at, b.began, &b.task)));
+    sightings.sort_by_cached_key(|s| (s.at, s.began, s.task.clone()));
     sightings.dedup();
     let here = world.board.id().at.to_string();
     let root = world.board.id().real_root();
