@@ -5,12 +5,16 @@ use base::open_enum;
 open_enum! {
     /// What an event says. The names without a prefix are those of Hermes 0.13 to 0.22 (`hermes_cli/kanban_db.py`).
     EventKind {
+        /// The worker of a task that was put away was told to end.
+        ArchivedWorkerEnded = "archive_worker_termination",
         /// The task was put away.
         Archived = "archived",
         /// The task was given to a profile, or to nobody.
         Assigned = "assigned",
-        /// The dispatcher attached a file.
+        /// A file was attached.
         Attached = "attached",
+        /// A file was taken off.
+        AttachmentRemoved = "attachment_removed",
         /// Hermes sent the task to triage, because it was blocked for the same reason too often.
         BlockLoopDetected = "block_loop_detected",
         /// A worker or a person stopped the task.
@@ -31,6 +35,8 @@ open_enum! {
         Crashed = "crashed",
         /// The task was made.
         Created = "created",
+        /// The folder of the task was not removed, because another task may use it.
+        CleanupDeferred = "workspace_cleanup_deferred_shared",
         /// The task was split into others.
         Decomposed = "decomposed",
         /// The task waits for its parents again.
@@ -59,18 +65,26 @@ open_enum! {
         Reprioritized = "reprioritized",
         /// The dispatcher did not start a worker, because the last failure looks as if it would repeat.
         RespawnGuarded = "respawn_guarded",
+        /// Hermes told for the first time what a scratch folder is.
+        ScratchTold = "tip_scratch_workspace",
         /// The task was held.
         Scheduled = "scheduled",
         /// A worker was started.
         Spawned = "spawned",
         /// A worker could not be started.
         SpawnFailed = "spawn_failed",
+        /// The dispatcher did not start a worker, because it knows no such profile.
+        SkippedNonspawnable = "skipped_nonspawnable",
         /// The task got its specification.
         Specified = "specified",
         /// A claim ran out.
         Stale = "stale",
         /// The state was set by hand, on the dashboard.
         Status = "status",
+        /// A summary names tasks that do not exist.
+        SuspectedReferences = "suspected_hallucinated_references",
+        /// The dispatcher ended a worker whose attempt was over.
+        TerminalWorkerReaped = "terminal_worker_reaped",
         /// An attempt took longer than its task allows.
         TimedOut = "timed_out",
         /// The task's own model and provider were set, or taken off.
@@ -130,6 +144,23 @@ impl EventKind {
         EventKind::ClaimExtended,
         EventKind::RespawnGuarded,
         EventKind::ReclaimDeferred,
+    ];
+
+    /// Kinds that tell what is written around the work, or what became of what an ended attempt left: nothing happened to the work itself.
+    pub const ASIDE: &'static [EventKind] = &[
+        EventKind::Commented,
+        EventKind::Edited,
+        EventKind::Reprioritized,
+        EventKind::Linked,
+        EventKind::Unlinked,
+        EventKind::Attached,
+        EventKind::AttachmentRemoved,
+        EventKind::ArchivedWorkerEnded,
+        EventKind::CleanupDeferred,
+        EventKind::ScratchTold,
+        EventKind::SkippedNonspawnable,
+        EventKind::SuspectedReferences,
+        EventKind::TerminalWorkerReaped,
     ];
 
     /// Kinds with which work gets another worker or stops, what watchers say of providers, and which session works on what.

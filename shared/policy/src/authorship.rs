@@ -155,15 +155,8 @@ fn after<'l>(text: &'l str, start: &str) -> Option<&'l str> {
 
 /// Whether an event says that something happened to the work itself, rather than to what is written around it.
 pub fn is_turn(e: &Event) -> bool {
-    let around = matches!(
-        e.kind,
-        EventKind::Commented
-            | EventKind::Edited
-            | EventKind::Reprioritized
-            | EventKind::Linked
-            | EventKind::Unlinked
-    );
-    !around && !EventKind::NOISE.contains(&e.kind) && !e.kind.as_str().starts_with("watchbill_")
+    let is_aside = EventKind::ASIDE.contains(&e.kind) || EventKind::NOISE.contains(&e.kind);
+    !is_aside && !e.kind.as_str().starts_with("watchbill_")
 }
 
 /// The event with which the operator undid a step of a watcher, as long as nothing happened to the task since and nobody said
@@ -265,9 +258,18 @@ mod tests {
         };
         assert!(stands(UNDO, &[], Vec::new()));
         assert!(!stands("anna", &[], Vec::new()), "whose word is not undo's");
-        for (kind, over) in
-            [("commented", false), ("heartbeat", false), ("claimed", true), ("unblocked", true)]
-        {
+        for (kind, over) in [
+            ("commented", false),
+            ("heartbeat", false),
+            ("attached", false),
+            ("attachment_removed", false),
+            ("terminal_worker_reaped", false),
+            ("skipped_nonspawnable", false),
+            ("claimed", true),
+            ("unblocked", true),
+            ("reconciled", true),
+            ("of-a-newer-version", true),
+        ] {
             assert_eq!(stands(UNDO, &[event(kind, 50, json!({}))], Vec::new()), !over, "{kind}");
         }
         assert!(!stands(UNDO, &[], vec![said("watchbill: heal", 50)]));
