@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
 use super::usage::repository;
-use crate::support::{Kept, Ran, TestBoard, executable, is_gone, marked, now, ran, until};
+use crate::support::{Kept, Ran, TestBoard, executable, is_gone, marked, now, program, ran, until};
 
 /// A coordinator that is a command too.
 pub(super) const PARENT: &str = "01a20200-bf1b-4e90-8faf-1c042f18d165";
@@ -487,6 +487,13 @@ fn one_that_ends_at_once_is_no_success() {
     assert!(said.contains("ended at once: ") && said.contains("worker exited with code 3"), "{said}");
     assert!(said.contains(".log"), "{said}");
     assert_eq!((&y.row()["mapping"], y.status()), (&json!("failed"), "ready".into()));
+    // One that asks has not failed.
+    let y = Yard::new(WORKS);
+    let coord = program("coord");
+    let asks = format!("cat > /dev/null; sleep 1; {coord} notify --level blocking 'which one?' >&2");
+    y.script("claude", &asks);
+    y.spawn("claude", &[]).ok();
+    assert_eq!((&y.row()["state"], y.status()), (&json!("waiting"), "blocked".into()));
     // One that is not seen yet is said to be so, and is there.
     let y = Yard::new(WORKS);
     y.script("claude", &format!("cat > /dev/null\n{WORKS}"));

@@ -184,7 +184,7 @@ impl Coord<'_> {
         Ok(())
     }
 
-    /// Refuses a session that ended while it was looked at, unless that was its good end.
+    /// Refuses a session that ended while it was looked at, unless that was its good end or it asked for help.
     pub(super) fn is_well(
         &mut self,
         order: &Order,
@@ -196,7 +196,8 @@ impl Coord<'_> {
         let ended = self.ended(&order.task, run, traces);
         let task = self.hand.look(&order.task)?;
         let mapping = mapping::of(&task).into_iter().rfind(|m| m.session == *session);
-        match ended.filter(|_| mapping.is_none_or(|m| m.status != MappingStatus::Completed)) {
+        let has_failed = mapping.is_none_or(|m| m.status != MappingStatus::Completed && !m.waits);
+        match ended.filter(|_| has_failed) {
             None => Ok(()),
             Some(why) => {
                 let why = format!("ended at once: {why}");
