@@ -232,10 +232,11 @@ impl<'a> Rules<'a> {
         // What stopped at a limit set by hand, or by its worker's block, may be left to a person, and nothing else.
         let left = one.action == Action::Human && stands && (is_given_up(d) || is_by_worker(d));
         if !is_ours_to_move(d) && !asked && !left {
-            return Err(format!(
-                "it is {} by a decision outside Watchbill; only a person lifts that",
-                d.task.status
-            ));
+            let by = match newest_stop(d).is_some_and(authorship::is_ours) {
+                true => "and a watcher left it to a person",
+                false => "by a decision outside Watchbill",
+            };
+            return Err(format!("it is {} {by}; only a person lifts that", d.task.status));
         }
         let said = one.reason.as_deref().map(|r| format!(": {}", quote::inline(r, 200))).unwrap_or_default();
         let because = format!("decided on card {}{said}", card.task.id);

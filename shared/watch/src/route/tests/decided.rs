@@ -234,6 +234,12 @@ fn what_must_not_be_is_refused_and_changes_nothing_else() {
     s.tasks[0].task.status = Status::Blocked;
     s.tasks[0].events.push(event("blocked", 550, json!({"reason": "wait"})));
     assert!(refused(s).contains("by a decision outside Watchbill"));
+    let mut s = answered(decision("unblock", json!({})));
+    s.tasks[0].task.status = Status::Blocked;
+    let capped =
+        json!({"by": "heal", "cause": "hold-cap", "watchbill": {"pass": "p", "case": "provider-hold"}});
+    s.tasks[0].events.push(event("blocked", 550, capped));
+    assert!(refused(s).contains("it is blocked and a watcher left it to a person; only a person lifts that"));
     // Any user can complete a card with metadata; only the orchestrator's own attempt counts.
     let mut s = answered(decision("unblock", json!({})));
     s.answered[0].runs[0].profile = Some("sol".into());
