@@ -614,6 +614,7 @@ fn look(
         let details = read_logs(world, details, now);
         let unreached = unreached(world, &details, rows, &routing, now)?;
         let lives = lives(world, &details, known, now);
+        let harnesses = harnesses(world, &details, now);
         let outlived_by = outlived_by(world, &details);
         let providers: Arc<[(String, Id)]> =
             routing.profiles.iter().map(|(name, profile)| (name.clone(), profile.id())).collect();
@@ -638,6 +639,7 @@ fn look(
                 runtime: runtime.clone(),
                 person: config.people.assignee.clone(),
                 life: lives.get(&d.task.id).copied(),
+                harness: harnesses.get(&d.task.id).copied(),
                 outlived_by: outlived_by.get(&d.task.id).copied(),
                 woke,
                 is_for_people: is_for_people(&runtime, own_board, &d.task.status),
@@ -748,6 +750,14 @@ fn lives(
     let life = |(d, at_work): (&Detail, Option<AtWork>)| Some((d.task.id.clone(), at_work?.look.life));
     let workers = workers(world, &skipped, now);
     skipped.into_iter().zip(workers).filter_map(life).collect()
+}
+
+/// Whether each `board run` lives that beats for a worker: its number may be that of another process by now.
+fn harnesses(world: &mut World<'_>, details: &[(Detail, Reading)], now: Time) -> BTreeMap<String, Life> {
+    let beaten: Vec<&Detail> = details.iter().map(|(d, _)| d).filter(|d| d.is_beaten_for()).collect();
+    let found = workers(world, &beaten, now);
+    let one = |(d, at_work): (&Detail, Option<AtWork>)| Some((d.task.id.clone(), at_work?.look.claimer));
+    beaten.into_iter().zip(found).filter_map(one).collect()
 }
 
 /// The ready tasks that a process of this host names as its own, of those that a worker ever began. By one look at all processes.

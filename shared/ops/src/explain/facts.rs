@@ -9,7 +9,7 @@ use base::cause::Cause;
 use base::error::Error;
 use base::registry::{HEAL, ROUTE_BLOCKED};
 use base::time::{Time, ago};
-use board::{Detail, Event, EventKind, Rule, Run, Status, StepAction};
+use board::{Detail, Event, EventKind, HandOver, Rule, Run, Status, StepAction};
 use config::QuietHours;
 use host::Life;
 use logs::Reading;
@@ -17,6 +17,7 @@ use logs::provider::Id;
 use policy::attempts::ended;
 use policy::endless::Endless;
 use policy::remedy::Lacking;
+use policy::routing::moving::newest_stop;
 use policy::routing::reach::Unreached;
 use policy::runtime::Runtime;
 use policy::{Beyond, Stuck, authorship, needs_operator};
@@ -148,6 +149,8 @@ pub struct Facts {
     pub(crate) person: Option<String>,
     /// Whether its worker lives, where it runs and no watcher may act on it.
     pub(crate) life: Option<Life>,
+    /// Whether the `board run` that beats for its worker lives, where that was looked at.
+    pub(crate) harness: Option<Life>,
     /// The process of an ended attempt that still works on it, where it does not run: no watcher requeues it before that ends.
     pub(crate) outlived_by: Option<i64>,
     /// It is in review or in triage, and Hermes is told to leave that to people.
@@ -199,6 +202,7 @@ impl Facts {
             has_turn: false,
             instead: None,
             life: None,
+            harness: None,
             outlived_by: None,
             is_for_people: false,
             is_passed_over: false,
@@ -220,14 +224,23 @@ impl Facts {
         needs_operator::lacking(&self.detail).or_else(endpoint).or_else(start)
     }
 
-    /// Whether it is held for what no time mends, and route-blocked does not try it when the hold ends.
+    /// Whether it is held for what no time mends, and route-blocked does not try it when the hold ends; or blocked after so many holds.
     pub(crate) fn lasts(&self) -> bool {
         let is_left = |t: &Take| t.next.is_none() && matches!(t.verdict, Verdict::Leaves);
-        // Heal ends the hold of a marked one.
-        self.detail.task.status == Status::Scheduled
-            && !self.is_marked()
-            && needs_operator::lacking(&self.detail).is_some()
-            && self.takes.iter().any(|t| t.watcher == ROUTE_BLOCKED && is_left(t))
+        match self.detail.task.status {
+            // Heal ends the hold of a marked one.
+            Status::Scheduled => {
+                !self.is_marked()
+                    && needs_operator::lacking(&self.detail).is_some()
+                    && self.takes.iter().any(|t| t.watcher == ROUTE_BLOCKED && is_left(t))
+            }
+            // Heal held it as often as it may.
+            Status::Blocked => {
+                let is_capped = |e: &Event| text(e, "cause") == Some(HandOver::HoldCap.as_str());
+                newest_stop(&self.detail).is_some_and(|e| authorship::is_ours(e) && is_capped(e))
+            }
+            _ => false,
+        }
     }
 
     /// Why it waits for ever, where it does.

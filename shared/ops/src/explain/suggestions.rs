@@ -212,6 +212,13 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
     if let Some(pid) = f.outlived_by.filter(is_known).filter(|_| f.detail.task.status == Status::Ready) {
         older_worker(&mut all, pid);
     }
+    // No worker takes what is assigned to a person.
+    let again = |id: &str| match worked_before_person(f) {
+        Some(who) => format!("{hand} reassign {id} {} && {}", shell_word(who), unblock(f, id)),
+        None => unblock(f, id),
+    };
+    // Whatever lets it go on starts another worker beside that one.
+    let once = f.outlived_by.map_or_else(String::new, |pid| format!(", once process {pid} has ended"));
     match f.detail.task.status {
         Status::Blocked if stand.unattended == Some(Unattended::NotPromoted) => not_promoted(&mut all, f),
         // Whatever else is done with it, `board lend` blocks it again.
@@ -220,20 +227,15 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             all.push("put it away", archive(&id), Some(Together::Loop(archive(EACH))));
         }
         Status::Blocked | Status::Scheduled => {
-            // Whatever lets it go on starts another worker beside that one.
-            let once = f.outlived_by.map(|pid| format!(", once process {pid} has ended"));
-            let once = once.unwrap_or_default();
             if asks(f) && asking.is_none() {
                 let say = remedy::comment(hand, &id, remedy::YOUR_ANSWER, f.own_board);
-                let run = match is_claimed {
-                    true => format!("{say} && {}", unblock(f, &id)),
+                let run = match is_claimed || worked_before_person(f).is_some() {
+                    true => format!("{say} && {}", again(&id)),
                     false => remedy::answer(hand, &id, f.own_board),
                 };
                 all.add(&format!("answer, and let it go on{once}"), run);
             }
-            if let Some(pid) = f.outlived_by {
-                older_worker(&mut all, pid);
-            }
+            f.outlived_by.into_iter().for_each(|pid| older_worker(&mut all, pid));
             let is_held = our_hold(&f.detail).is_some();
             let to = match (lacking, stand.until.is_some_and(|until| until > f.now)) {
                 _ if asking.is_some() => "give up the session that waits, and start its task anew",
@@ -242,7 +244,11 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
                 (None, false) if is_held => "not wait any longer",
                 _ => "let it go on",
             };
-            all.push(&format!("{to}{once}"), unblock(f, &id), Some(unblocks(f)));
+            let together = match worked_before_person(f) {
+                Some(_) => Together::Loop(again(EACH)),
+                None => unblocks(f),
+            };
+            all.push(&format!("{to}{once}"), again(&id), Some(together));
             if stand.kind == Kind::NeedsPerson {
                 all.add(
                     "see what its next attempt would be told",
@@ -251,14 +257,16 @@ pub(crate) fn of(f: &Facts, stand: &Stand) -> Vec<Command> {
             }
         }
         Status::Triage if f.own_board => {
-            all.add("answer, and let it go on", remedy::out_of_triage(hand, &id, true));
-            all.push("let it go on", unblock(f, &id), Some(unblocks(f)));
+            all.add(&format!("answer, and let it go on{once}"), remedy::out_of_triage(hand, &id, true));
+            f.outlived_by.into_iter().for_each(|pid| older_worker(&mut all, pid));
+            all.push(&format!("let it go on{once}"), unblock(f, &id), Some(unblocks(f)));
         }
         Status::Triage => {
-            let with_note = |to: &str| format!("{to} ({})", remedy::SPECIFYING);
+            let with_note = |to: &str| format!("{to}{once} ({})", remedy::SPECIFYING);
             if needs_operator::asked_in_triage(&f.detail).is_some() {
                 all.add(&with_note("answer, and let it go on"), remedy::answer_in_triage(hand, &id));
             }
+            f.outlived_by.into_iter().for_each(|pid| older_worker(&mut all, pid));
             let specify = |id: &str| remedy::out_of_triage(hand, id, false);
             let to = with_note("put it back on its way");
             all.push(&to, specify(&id), Some(Together::Loop(specify(EACH))));
@@ -356,7 +364,8 @@ fn at_work(all: &mut Commands, f: &Facts) {
         true => None,
     };
     // `board run` ends its command, and makes the task ready.
-    let process = || t.claimer_pid().filter(|_| d.is_beaten_for()).or(t.worker_pid);
+    let harness = || t.claimer_pid().filter(|_| d.is_beaten_for() && f.harness == Some(Life::Alive));
+    let process = || harness().or(t.worker_pid);
     let is_of_process = by_command.is_none();
     if let Some(run) = by_command.or_else(|| process().map(|pid| format!("kill {pid}"))) {
         let stops = Some(Stops { when, is_of_process });
@@ -429,6 +438,13 @@ fn is_review(f: &Facts) -> bool {
 /// Whether `board` unblocks a task of Hermes, whose own command would not do.
 fn is_by_board(f: &Facts) -> bool {
     !f.own_board && (is_review(f) || f.left_claim().is_some())
+}
+
+/// The profile that worked on a task before it was given to a person.
+fn worked_before_person(f: &Facts) -> Option<&str> {
+    let is_person = |name: &&str| f.person.as_deref().is_some_and(|person| person.eq_ignore_ascii_case(name));
+    f.detail.task.assignee.as_deref().filter(is_person)?;
+    f.detail.newest_run()?.profile.as_deref().filter(|name| !is_person(name))
 }
 
 /// How a task is unblocked, and a claim that was left on it released.

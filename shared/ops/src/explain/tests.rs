@@ -14,6 +14,7 @@ use base::time::Time;
 use board::testing::{NOW, ago, detail, event, run};
 use board::{Detail, Event, Kin, Run, Status};
 use config::QuietHours;
+use host::Life;
 use logs::provider::Id;
 use logs::{Evidence, LogEnd, Reading};
 use policy::Profiles;
@@ -36,6 +37,7 @@ fn facts(detail: Detail) -> Facts {
         paused: None,
         refused: None,
         person: None,
+        harness: Some(Life::Alive),
         life: None,
         outlived_by: None,
         is_for_people: false,
@@ -1580,6 +1582,20 @@ mod summary {
             Facts { takes, retried_at: Some(until), ..of(id, "quota") }
         };
         let needs = crate::needs::of_tasks(&read(["t_00000001", "t_00000002"].map(lasts).into()));
+        assert!(needs[0].says.ends_with("2 tasks") && needs[0].next.is_none(), "{needs:?}");
+        // Nor has what heal held as often as it may.
+        let capped = |id: &str| {
+            let mut f = Facts { retried_at: Some(until), ..of(id, "quota") };
+            f.detail.task.status = Status::Blocked;
+            let handed = json!({"cause": "hold-cap", "of": "quota"});
+            f.detail.events.push(ours("blocked", 30, "heal", "provider-hold", handed));
+            let trail = json!({"pass": "p20", "case": "handed-over", "cause": "quota", "card": "t_0000caf1"});
+            let linked = json!({"by": "synthesize-distress", "parent": "t_0000caf1", "watchbill": trail});
+            f.detail.events.push(event("linked", 20, linked));
+            f.detail.cards.push("t_0000caf1".into());
+            f
+        };
+        let needs = crate::needs::of_tasks(&read(["t_00000001", "t_00000002"].map(capped).into()));
         assert!(needs[0].says.ends_with("2 tasks") && needs[0].next.is_none(), "{needs:?}");
         // The hold of a task may end before that of its provider, which then holds it on.
         let of_provider = |id: &str| Facts { retried_at: Some(until), ..of(id, "quota") };

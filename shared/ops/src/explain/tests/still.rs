@@ -5,7 +5,6 @@ use crate::explain::standing::Stand;
 use crate::explain::still::Unattended;
 use crate::explain::suggestions::Command;
 use board::{Rule, StepAction};
-use host::Life;
 use policy::Beyond;
 
 /// Undone by hand a minute ago.
@@ -243,6 +242,19 @@ fn what_an_older_worker_still_works_on_waits_for_its_end() {
         let to: Vec<&str> = all.iter().filter(unblocks).map(|c| c.to.as_str()).collect();
         let says_so = |to: &&str| to.ends_with(", once process 77 has ended");
         assert!(to.len() == 2 && to.iter().all(|to| says_so(to) == outlived_by.is_some()), "{to:?}");
+        assert_eq!(all.iter().any(|c| c.run == "kill 77"), outlived_by.is_some());
+    }
+    // As does what it asked for the second time.
+    let looped = event("block_loop_detected", 60, json!({"reason": "which licence?", "kind": "needs_input"}));
+    let reaped = event("terminal_worker_reaped", 30, json!({"pid": 76}));
+    for (own_board, outlived_by) in [(false, None), (false, Some(77)), (true, None), (true, Some(77))] {
+        let f =
+            Facts { outlived_by, own_board, ..task(Status::Triage, vec![looped.clone(), reaped.clone()]) };
+        let stand = standing::of(&f);
+        assert!(stand.kind == Kind::NeedsPerson && stand.says.contains("a person is asked"), "{stand:?}");
+        let all = suggestions::of(&f, &stand);
+        let says_so = |c: &&Command| c.to.contains(", once process 77 has ended");
+        assert_eq!(all.iter().filter(says_so).count(), if outlived_by.is_some() { 2 } else { 0 }, "{all:?}");
         assert_eq!(all.iter().any(|c| c.run == "kill 77"), outlived_by.is_some());
     }
     // A watcher waits for its end, too.
@@ -793,10 +805,36 @@ fn a_person_is_told_how_to_look_at_a_living_worker_and_how_to_stop_it() {
     for (events, stop) in [
         (vec![], "kill 7"),
         (vec![claimed.clone()], "kill 5"),
-        (vec![claimed, session], "coord abort t_00000001 --db b.db"),
+        (vec![claimed.clone(), session], "coord abort t_00000001 --db b.db"),
     ] {
         let f = own(events.into_iter().chain([told("silent-worker")]).collect());
         assert_eq!(runs(&f)[..3], [&look[0], &look[1], stop], "{stop}");
+    }
+    // Its number may be another process by now.
+    for harness in [Some(Life::Gone), Some(Life::Unknown), None] {
+        let f = Facts { harness, ..own(vec![claimed.clone(), told("silent-worker")]) };
+        assert_eq!(runs(&f)[2], "kill 7", "{harness:?}");
+    }
+}
+
+#[test]
+fn what_was_given_to_a_person_goes_back_to_who_worked_on_it() {
+    let asked = ours("blocked", 60, "route-blocked", "decision", json!({"cause": "orchestrator"}));
+    let given = |person: Option<&str>, ran: &str| {
+        let mut f = task(Status::Blocked, vec![asked.clone()]);
+        f.detail.runs = vec![run(1, ran, Some("blocked"))];
+        f.detail.task.assignee = Some("Anna".into());
+        f.person = person.map(str::to_owned);
+        runs(&f)
+    };
+    let back = "hermes kanban reassign t_00000001 luna && hermes kanban unblock t_00000001";
+    let all = given(Some("anna"), "luna");
+    assert!(all.contains(&back.to_owned()), "{all:?}");
+    assert!(all.contains(&format!("hermes kanban comment t_00000001 'YOUR ANSWER' && {back}")), "{all:?}");
+    for (person, ran) in [(None, "luna"), (Some("bert"), "luna"), (Some("anna"), "anna")] {
+        let all = given(person, ran);
+        assert!(!all.iter().any(|run| run.contains("reassign")), "{person:?} {ran}: {all:?}");
+        assert!(all.contains(&"hermes kanban unblock t_00000001".to_owned()), "{all:?}");
     }
 }
 
