@@ -146,22 +146,25 @@ impl EventKind {
         EventKind::ReclaimDeferred,
     ];
 
-    /// Kinds that tell what is written around the work, or what became of what an ended attempt left: nothing happened to the work itself.
-    pub const ASIDE: &'static [EventKind] = &[
-        EventKind::Commented,
-        EventKind::Edited,
-        EventKind::Reprioritized,
-        EventKind::Linked,
-        EventKind::Unlinked,
-        EventKind::Attached,
-        EventKind::AttachmentRemoved,
-        EventKind::ArchivedWorkerEnded,
-        EventKind::CleanupDeferred,
-        EventKind::ScratchTold,
-        EventKind::SkippedNonspawnable,
-        EventKind::SuspectedReferences,
-        EventKind::TerminalWorkerReaped,
-    ];
+    /// Whether it tells what is written around the work, or what became of what an ended attempt left: nothing happened to the work itself.
+    pub fn is_aside(&self) -> bool {
+        matches!(
+            self,
+            EventKind::Commented
+                | EventKind::Edited
+                | EventKind::Reprioritized
+                | EventKind::Linked
+                | EventKind::Unlinked
+                | EventKind::Attached
+                | EventKind::AttachmentRemoved
+                | EventKind::ArchivedWorkerEnded
+                | EventKind::CleanupDeferred
+                | EventKind::ScratchTold
+                | EventKind::SkippedNonspawnable
+                | EventKind::SuspectedReferences
+                | EventKind::TerminalWorkerReaped
+        )
+    }
 
     /// Kinds with which work gets another worker or stops, what watchers say of providers, and which session works on what.
     pub const TURNS: &'static [EventKind] = &[

@@ -155,8 +155,7 @@ fn after<'l>(text: &'l str, start: &str) -> Option<&'l str> {
 
 /// Whether an event says that something happened to the work itself, rather than to what is written around it.
 pub fn is_turn(e: &Event) -> bool {
-    let is_aside = EventKind::ASIDE.contains(&e.kind) || EventKind::NOISE.contains(&e.kind);
-    !is_aside && !e.kind.as_str().starts_with("watchbill_")
+    !e.kind.is_aside() && !EventKind::NOISE.contains(&e.kind) && !e.kind.as_str().starts_with("watchbill_")
 }
 
 /// The event with which the operator undid a step of a watcher, as long as nothing happened to the task since and nobody said
