@@ -19,14 +19,14 @@ use board::{self, Board, BoardId, Detail, Event, EventKind, Link, Rule, Status, 
 use config::Config;
 use config::span::seconds;
 use coord::opencode::Opencode;
-use host::{Freed, Host, Life};
+use host::{Ask, Freed, Host, Life, Look};
 use logs::Reading;
 use logs::agents::Homes;
 use logs::cache::Cache;
 use logs::provider::Id;
 use logs::provider::ledger::{Entry, State};
 use page::Overview;
-use policy::attempts::worker::{AtWork, used, workers};
+use policy::attempts::worker::{ask, used};
 use policy::authorship;
 use policy::cards::queue::Places;
 use policy::cards::writer::deciders;
@@ -614,7 +614,7 @@ fn look(
         let details = read_logs(world, details, now);
         let unreached = unreached(world, &details, rows, &routing, now)?;
         let lives = lives(world, &details, known, now);
-        let harnesses = harnesses(world, &details, now);
+        let harnesses = harnesses(world, &details);
         let outlived_by = outlived_by(world, &details);
         let providers: Arc<[(String, Id)]> =
             routing.profiles.iter().map(|(name, profile)| (name.clone(), profile.id())).collect();
@@ -739,25 +739,29 @@ fn is_for_people(runtime: &Runtime, own_board: bool, status: &Status) -> bool {
 
 /// Of the running tasks that watchers skip since the operator wants that: whether their workers live.
 fn lives(
-    world: &mut World<'_>,
+    world: &World<'_>,
     details: &[(Detail, Reading)],
     profiles: &Profiles,
     now: Time,
 ) -> BTreeMap<String, Life> {
     let person = world.config.people.assignee.as_deref();
     let is_skipped = |d: &&Detail| authorship::hands_off(d, profiles, person, now).is_some();
-    let skipped: Vec<&Detail> = details.iter().map(|(d, _)| d).filter(is_skipped).collect();
-    let life = |(d, at_work): (&Detail, Option<AtWork>)| Some((d.task.id.clone(), at_work?.look.life));
-    let workers = workers(world, &skipped, now);
-    skipped.into_iter().zip(workers).filter_map(life).collect()
+    let looks = looks(world, details.iter().map(|(d, _)| d).filter(is_skipped));
+    looks.into_iter().map(|(id, look)| (id, look.life)).collect()
 }
 
 /// Whether each `board run` lives that beats for a worker: its number may be that of another process by now.
-fn harnesses(world: &mut World<'_>, details: &[(Detail, Reading)], now: Time) -> BTreeMap<String, Life> {
-    let beaten: Vec<&Detail> = details.iter().map(|(d, _)| d).filter(|d| d.is_beaten_for()).collect();
-    let found = workers(world, &beaten, now);
-    let one = |(d, at_work): (&Detail, Option<AtWork>)| Some((d.task.id.clone(), at_work?.look.claimer));
-    beaten.into_iter().zip(found).filter_map(one).collect()
+fn harnesses(world: &World<'_>, details: &[(Detail, Reading)]) -> BTreeMap<String, Life> {
+    let looks = looks(world, details.iter().map(|(d, _)| d).filter(|d| d.is_beaten_for()));
+    looks.into_iter().map(|(id, look)| (id, look.claimer)).collect()
+}
+
+/// The workers of those that run, by one look at all processes. Their logs are not read.
+fn looks<'d>(world: &World<'_>, details: impl Iterator<Item = &'d Detail>) -> BTreeMap<String, Look> {
+    let running = details.filter(|d| d.task.status == Status::Running);
+    let (ids, asks): (Vec<String>, Vec<Ask>) =
+        running.filter_map(|d| Some((d.task.id.clone(), ask(d)?))).unzip();
+    ids.into_iter().zip(world.host.look(&asks)).collect()
 }
 
 /// The ready tasks that a process of this host names as its own, of those that a worker ever began. By one look at all processes.
